@@ -1,0 +1,50 @@
+//! Choosing a storage by URL.
+
+use std::sync::Arc;
+
+use crate::{BackendError, LeaseBackend, memory::MemoryBackend};
+
+/// Every scheme, the cargo feature behind it, and whether this build has it.
+const SCHEMES: [(&str, &str, bool); 1] = [("memory", "memory", true)];
+
+/// Opens the storage that a URL names.
+///
+/// | URL | storage |
+/// |---|---|
+/// | `memory:` or `memory:NAME` | this process's memory; the same name is the same storage |
+///
+/// # Errors
+/// [`Config`](crate::ErrorKind::Config) for a text that is no such URL, [`Unsupported`] for a scheme
+/// whose cargo feature this build lacks (the message names it), and what the storage itself says.
+///
+/// # Cancel safety
+/// Nothing is held by a dropped call.
+///
+/// [`Unsupported`]: crate::ErrorKind::Unsupported
+pub async fn connect(url: &str) -> Result<Arc<dyn LeaseBackend>, BackendError> {
+    let Some((scheme, rest)) = url.split_once(':') else {
+        return Err(BackendError::config(format!("a storage URL starts with one of {}", known_schemes())));
+    };
+    match scheme {
+        "memory" => Ok(Arc::new(MemoryBackend::named(rest.trim_start_matches('/')))),
+        _ => Err(refused(scheme)),
+    }
+}
+
+fn refused(scheme: &str) -> BackendError {
+    match SCHEMES.iter().find(|(known, ..)| *known == scheme) {
+        Some((_, feature, _)) => BackendError::new(
+            crate::ErrorKind::Unsupported,
+            crate::Outcome::NotApplied,
+            format!("this build cannot open {scheme}: URLs: add the cargo feature \"{feature}\""),
+        ),
+        None => BackendError::config(format!(
+            "no storage has the URL scheme {scheme:?}: use one of {}",
+            known_schemes()
+        )),
+    }
+}
+
+fn known_schemes() -> String {
+    SCHEMES.map(|(scheme, ..)| format!("{scheme}:")).join(", ")
+}

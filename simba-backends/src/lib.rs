@@ -1,0 +1,45 @@
+//! The storage side of Simba: the contract that a storage keeps ([`LeaseBackend`]), the words it is
+//! written in, and the storages that keep it.
+//!
+//! Applications use `simba-actors` and meet this crate only to choose a storage: [`connect`] picks one
+//! by URL, each storage's module has a builder. Who writes a backend of their own implements
+//! [`LeaseBackend`] and certifies it with `simba-tck`.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), simba_backends::BackendError> {
+//! use std::time::Duration;
+//! use simba_backends::{Acquired, Acquisition, LeaseName, Metadata, connect};
+//!
+//! let backend = connect("memory:").await?;
+//! let opened = backend.open_session(Duration::from_secs(15), &Metadata::default()).await?;
+//! let names = ["invoice-42".parse::<LeaseName>().unwrap()];
+//! let Acquired::Answers(answers) = backend.acquire(&opened.session, &names).await? else {
+//!     panic!("the session is fresh");
+//! };
+//! assert!(matches!(answers[0].1, Acquisition::Granted { .. }));
+//! # Ok(()) }
+//! ```
+
+mod answer;
+mod backend;
+mod capabilities;
+mod connect;
+mod error;
+mod hint;
+pub mod memory;
+mod metadata;
+mod name;
+mod session;
+mod token;
+
+pub use answer::{Acquired, Acquisition, Holder, Joined, KeepAlive, Member, Opened, Release};
+pub use backend::LeaseBackend;
+pub use capabilities::{Capabilities, ClockSource};
+pub use connect::connect;
+pub use error::{BackendError, ErrorKind, Outcome};
+pub use hint::{Hint, HintSource};
+pub use metadata::{Metadata, MetadataError};
+pub use name::{GroupName, LeaseName, NameError};
+pub use session::{SessionId, SessionIdError};
+pub use token::{Token, TokenError};
