@@ -1,1 +1,3 @@
 //! Placeholder.
+mod engine;
+pub use engine::Reason;
