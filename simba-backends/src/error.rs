@@ -1,6 +1,11 @@
 //! Errors of a backend: what kind, and whether the call may have taken effect.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{
+    error::Error,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// What went wrong, in the few kinds that a caller can act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +42,7 @@ pub enum Outcome {
 
 /// A failed call.
 ///
+/// Equal to another of the same kind, outcome and message, whatever the source.
 /// The message never contains a password: backends put only redacted URLs into it.
 #[derive(Clone)]
 pub struct BackendError {
@@ -77,6 +83,20 @@ impl BackendError {
     /// Whether the call may have been applied.
     pub fn outcome(&self) -> Outcome {
         self.outcome
+    }
+}
+
+impl PartialEq for BackendError {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, self.outcome, &self.message) == (other.kind, other.outcome, &other.message)
+    }
+}
+
+impl Eq for BackendError {}
+
+impl Hash for BackendError {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, self.outcome, &self.message).hash(state);
     }
 }
 

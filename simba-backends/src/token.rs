@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 pub struct Token(NonZeroU64);
 
 impl Token {
+    /// The lowest token.
+    pub const MIN: Self = Self(NonZeroU64::MIN);
+
     /// The token of that number, or `None` where no token can have it (zero, above `i64::MAX`).
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {

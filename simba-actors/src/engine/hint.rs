@@ -1,0 +1,49 @@
+//! Hints: they call a candidate up at once. All may be lost; that costs latency only.
+
+use std::time::Duration;
+
+use simba_backends::{Hint, LeaseName};
+
+use super::{
+    Engine, Timer,
+    lease::{Pace, Stage},
+};
+
+/// What one attempt costs a storage: waiters that were counted spread over so much each, so that the
+/// first is served at once and few of the others ask in vain.
+const PER_WAITER: Duration = Duration::from_millis(25);
+
+impl Engine {
+    pub(super) fn hinted(&mut self, hint: Hint) {
+        match hint {
+            Hint::Released { name, waiters } => {
+                let others = waiters.map_or(0, |waiters| waiters.saturating_sub(1));
+                let window = (PER_WAITER * others).max(self.window(&name));
+                self.call_up(&name, window);
+            }
+            Hint::Gap => {
+                let waiting = self.leases.iter().filter(|(_, lease)| lease.watched);
+                let waiting: Vec<_> = waiting.map(|(name, _)| name.clone()).collect();
+                for name in waiting {
+                    self.call_up(&name, self.window(&name));
+                }
+            }
+            // Groups look for themselves.
+            Hint::Members(_) => {}
+        }
+    }
+
+    /// Moves the next attempt up to a random point within `window`.
+    pub(super) fn call_up(&mut self, name: &LeaseName, window: Duration) {
+        let at = self.now + self.spread(name, window);
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        match &mut lease.stage {
+            Stage::Waiting { pace } => {
+                *pace = Pace::Rush;
+                self.timers.set_earlier(Timer::Retry(name.clone()), at);
+            }
+            Stage::Attempting(attempt) => attempt.hinted = true,
+            Stage::Idle | Stage::Queued { .. } | Stage::Held(_) => {}
+        }
+    }
+}
