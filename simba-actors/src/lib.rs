@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports, reason = "until the modules are wired together")]
 
 mod clock;
+mod config;
 mod engine;
 
+pub use config::{ConfigError, SimbaConfig, SimbaConfigBuilder};
 pub use engine::Reason;
