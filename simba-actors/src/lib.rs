@@ -4,6 +4,8 @@
 mod clock;
 mod config;
 mod engine;
+mod term;
 
 pub use config::{ConfigError, SimbaConfig, SimbaConfigBuilder};
 pub use engine::Reason;
+pub use term::{Term, TermError};
