@@ -1,6 +1,10 @@
 //! Placeholder.
 #![allow(dead_code, unused_imports)]
+mod clock;
+mod config;
 mod engine;
+mod term;
+
+pub use config::{ConfigError, SimbaConfig, SimbaConfigBuilder};
 pub use engine::Reason;
-#[allow(unused)]
-fn _x() {}
+pub use term::{Term, TermError};

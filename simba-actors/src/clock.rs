@@ -1,0 +1,81 @@
+//! The one place that reads a clock.
+
+use std::time::{Duration, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::engine::Instant;
+
+/// The clock that goes on while the host is suspended: a lease does too.
+///
+/// Elsewhere than on these systems the monotonic clock is the best there is. On Apple's it counts a
+/// suspend, on the others a suspended process may trust a term for too long.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia", target_os = "openbsd"))]
+const BOOT: ClockId = ClockId::Boottime;
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "fuchsia", target_os = "openbsd")))]
+const BOOT: ClockId = ClockId::Monotonic;
+
+/// What time it is for this process; a copy shows the same time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Clock {
+    /// The time since the host's boot, time spent suspended included.
+    Boot,
+    /// The time of the tokio runtime, which tests and the simulation pause and advance.
+    Tokio {
+        /// Where this clock starts.
+        origin: tokio::time::Instant,
+    },
+}
+
+impl Clock {
+    /// A clock of the current tokio runtime that starts at zero now.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads clocks")]
+    pub(crate) fn tokio() -> Self {
+        Self::Tokio { origin: tokio::time::Instant::now() }
+    }
+
+    /// The present.
+    #[inline]
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads clocks")]
+    pub(crate) fn now(self) -> Instant {
+        Instant::new(match self {
+            Self::Boot => {
+                let time = clock_gettime(BOOT);
+                // The kernel counts from boot, and its nanoseconds are below one second.
+                Duration::from_secs(time.tv_sec.cast_unsigned())
+                    + Duration::from_nanos(time.tv_nsec.cast_unsigned())
+            }
+            Self::Tokio { origin } => tokio::time::Instant::now() - origin,
+        })
+    }
+}
+
+/// The wall clock, for texts that people read; nothing is ever decided by it.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads clocks")]
+pub(crate) fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boot_clock_never_goes_back() {
+        let mut last = Clock::Boot.now();
+        for _ in 0..1_000 {
+            let now = Clock::Boot.now();
+            assert!(now >= last);
+            last = now;
+        }
+        assert!(last > Instant::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_tokio_clock_follows_a_paused_runtime() {
+        let clock = Clock::tokio();
+        assert_eq!(clock.now(), Instant::default());
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(clock.now(), Instant::new(Duration::from_secs(7)));
+    }
+}
