@@ -4,8 +4,10 @@
 mod clock;
 mod config;
 mod engine;
+mod supervise;
 mod term;
 
 pub use config::{ConfigError, SimbaConfig, SimbaConfigBuilder};
 pub use engine::Reason;
+pub use supervise::supervise;
 pub use term::{Term, TermError};
