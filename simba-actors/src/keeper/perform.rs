@@ -48,7 +48,12 @@ impl Keeper {
                 debug!(%name, %error, "attempt failed");
                 self.tell(Told::Failed { name, error });
             }
-            Effect::Settled { name, confirmed } => self.tell(Told::Settled { name, confirmed }),
+            Effect::Settled { name, confirmed } => {
+                if !confirmed {
+                    warn!(%name, "release not confirmed in time; the lease ends with the session");
+                }
+                self.tell(Told::Settled { name });
+            }
             Effect::Watch(name) => self.hints.iter_mut().for_each(|hints| hints.want(&name)),
             Effect::Unwatch(name) => self.hints.iter_mut().for_each(|hints| hints.unwant(&name)),
             Effect::Notice(notice) => {

@@ -1,0 +1,344 @@
+//! One election: delivers `Elected` and `Revoked`, and says when a term is handed over.
+//! Parent: `SessionActor`. Children: none. Restarted after a panic, it finds its term in the engine.
+
+use std::{cell::Cell, rc::Rc, time::Duration};
+
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MailboxError, Message, WrapFuture};
+use simba_backends::{LeaseName, Token};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use super::{
+    course::{Course, End, Leading},
+    leader::{Elected, Leader, Revoked, Roll},
+    messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
+};
+use crate::{
+    Reason, SimbaEvent, Term,
+    backend::{Acquire, BackendActor, HandOver, LeaseNews, Release, Resume, StandDown},
+    engine::Goal,
+    event::EventBus,
+    session::{ElectionEnded, SessionActor, SimbaClosed},
+};
+
+/// What every life of the actor works with.
+pub(crate) struct Spec {
+    pub(crate) name: LeaseName,
+    pub(crate) leader: Leader,
+    pub(crate) roll: Roll,
+    pub(crate) backend: Addr<BackendActor>,
+    pub(crate) session: Addr<SessionActor>,
+    pub(crate) events: EventBus,
+    pub(crate) lease: Duration,
+    pub(crate) renew: Duration,
+    /// How often the actor was built.
+    pub(crate) lives: Cell<u32>,
+}
+
+pub(crate) struct ElectionActor {
+    spec: Rc<Spec>,
+    /// The term whose `Elected` was sent, until it has ended for its leader too.
+    course: Option<Course>,
+    state: State,
+    /// Who waits until nothing is held.
+    stops: Vec<oneshot::Sender<()>>,
+    step_downs: Vec<oneshot::Sender<Result<(), ()>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Contending,
+    Stopping,
+    Ended,
+}
+
+impl ElectionActor {
+    pub(crate) fn new(spec: Rc<Spec>) -> Self {
+        Self { spec, course: None, state: State::Contending, stops: Vec::new(), step_downs: Vec::new() }
+    }
+
+    fn elected(&mut self, term: Term, ctx: &mut Context<Self>) {
+        info!(name = %term.name(), token = %term.token(), session = %term.session(), "elected");
+        self.publish(|name| SimbaEvent::Elected { name, token: term.token() });
+        self.spec.roll.elected(&term);
+        self.course = Some(Course::new(term.clone()));
+        let sent = match &self.spec.leader {
+            Leader::Work(terms) => terms.send(term).is_ok(),
+            Leader::Actor(listener) => match listener.elected() {
+                None => false,
+                Some(elected) => {
+                    let token = term.token();
+                    self.follow(elected.send(Elected(term)), ctx, move |actor, answer, ctx| {
+                        actor.elected_answered(token, answer, ctx);
+                    });
+                    true
+                }
+            },
+        };
+        if !sent {
+            self.leader_gone();
+        }
+    }
+
+    fn elected_answered(&mut self, token: Token, answer: Result<(), MailboxError>, ctx: &mut Context<Self>) {
+        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == token) else { return };
+        course.leading = Leading::Free;
+        if answer.is_err() && course.end == End::Ahead {
+            self.handler_failed();
+        }
+        self.proceed(ctx);
+    }
+
+    /// A deliberate end: listeners hear it now, the leader when it is free (R3).
+    fn ending(&mut self, term: &Term, reason: Reason, ctx: &mut Context<Self>) {
+        self.ended_for_listeners(term, reason);
+        let gone = self.spec.leader.is_gone();
+        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == term.token()) else {
+            return self.hand_over(term.token());
+        };
+        course.end = End::Begun(reason);
+        if gone {
+            course.leading = Leading::Free;
+        }
+        self.proceed(ctx);
+    }
+
+    /// Goes on with a deliberate end as soon as the leader is free.
+    fn proceed(&mut self, ctx: &mut Context<Self>) {
+        let Some(course) = &mut self.course else { return };
+        let End::Begun(reason) = course.end else { return };
+        if course.leading == Leading::Busy {
+            return;
+        }
+        course.end = End::Revoked;
+        let term = course.term.clone();
+        if !self.send_revoked(term.clone(), reason, ctx) {
+            self.hand_over(term.token());
+        }
+    }
+
+    /// Sends `Revoked` to a leader actor; `false` if there is none to wait for.
+    fn send_revoked(&mut self, term: Term, reason: Reason, ctx: &mut Context<Self>) -> bool {
+        let Leader::Actor(listener) = &self.spec.leader else { return false };
+        let Some(revoked) = listener.revoked() else { return false };
+        let token = term.token();
+        self.follow(revoked.send(Revoked(term, reason)), ctx, move |actor, answer, _| {
+            if answer.is_err() && actor.state == State::Contending {
+                actor.handler_failed();
+            }
+            actor.hand_over(token);
+        });
+        true
+    }
+
+    fn hand_over(&mut self, token: Token) {
+        if self.course.as_ref().is_some_and(|course| course.term.token() == token) {
+            self.course = None;
+        }
+        self.spec.backend.do_send(HandOver { name: self.spec.name.clone(), token });
+    }
+
+    /// A forced end: everybody hears it at once.
+    fn ended(&mut self, term: &Term, reason: Reason, ctx: &mut Context<Self>) {
+        self.ended_for_listeners(term, reason);
+        if self.course.take().is_some_and(|course| course.term.token() == term.token()) {
+            self.send_revoked(term.clone(), reason, ctx);
+        }
+    }
+
+    /// The hand-over is over, whatever the leader still does.
+    fn overdue(&mut self, term: &Term, ctx: &mut Context<Self>) {
+        warn!(name = %term.name(), token = %term.token(), "hand-over not finished in time");
+        let Some(course) = self.course.take().filter(|course| course.term.token() == term.token()) else {
+            return;
+        };
+        if let End::Begun(reason) = course.end {
+            self.send_revoked(course.term, reason, ctx);
+        }
+    }
+
+    fn ended_for_listeners(&self, term: &Term, reason: Reason) {
+        info!(name = %term.name(), token = %term.token(), session = %term.session(), %reason, "revoked");
+        self.publish(|name| SimbaEvent::Revoked { name, token: term.token(), reason });
+        self.spec.roll.revoked(term, reason);
+    }
+
+    /// Waits for a handler in the background; the recipient lives as long as its request.
+    fn follow<M: Message<Result = ()> + Send + 'static>(
+        &self,
+        request: actix::dev::RecipientRequest<M>,
+        ctx: &mut Context<Self>,
+        then: impl FnOnce(&mut Self, Result<(), MailboxError>, &mut Context<Self>) + 'static,
+    ) {
+        ctx.spawn(request.into_actor(self).map(|answer, actor, ctx| then(actor, answer, ctx)));
+    }
+
+    /// A handler or the work panicked: its term is revoked and released, and others get their chance for
+    /// one lease (R16).
+    fn handler_failed(&self) {
+        warn!(name = %self.spec.name, "the leader failed; the election stays out for one lease");
+        self.stand_down(Reason::HandlerFailed, self.spec.lease);
+    }
+
+    fn stand_down(&self, reason: Reason, stay_out: Duration) {
+        self.spec.backend.do_send(StandDown { name: self.spec.name.clone(), reason, stay_out });
+    }
+
+    fn leader_gone(&mut self) {
+        warn!(name = %self.spec.name, "the leader is gone; the election ends");
+        self.stop(Reason::HandlerGone);
+    }
+
+    fn stop(&mut self, reason: Reason) {
+        if self.state == State::Contending {
+            self.state = State::Stopping;
+            self.spec.backend.do_send(Release { name: self.spec.name.clone(), reason });
+        }
+    }
+
+    /// Nothing is held and nothing on its way.
+    fn settled(&mut self) {
+        for reply in self.step_downs.drain(..) {
+            // Who waited may be gone; the step-down took place.
+            let _ = reply.send(Ok(()));
+        }
+        if self.state == State::Stopping {
+            self.over();
+            self.spec.session.do_send(ElectionEnded { name: self.spec.name.clone() });
+        }
+    }
+
+    fn over(&mut self) {
+        self.state = State::Ended;
+        for reply in self.stops.drain(..) {
+            // Who waited may be gone; the election has ended.
+            let _ = reply.send(());
+        }
+        for reply in self.step_downs.drain(..) {
+            let _ = reply.send(Err(()));
+        }
+    }
+
+    /// The actor was built anew. What the roll tells was the last that users heard; the engine knows more.
+    fn resumed(&mut self, runs: Option<Term>, ctx: &mut Context<Self>) {
+        let told = self.spec.roll.term();
+        if let Some(told) = told.filter(|told| runs.as_ref().is_none_or(|runs| runs.token() != told.token()))
+        {
+            let reason = told.reason().unwrap_or(Reason::LeaseLost);
+            self.ended_for_listeners(&told, reason);
+            self.send_revoked(told, reason, ctx);
+        }
+        let Some(term) = runs else { return };
+        if self.spec.roll.term().is_none() && term.is_valid() {
+            return self.elected(term, ctx);
+        }
+        // Whether the handler has resolved is no longer known: it is not waited for.
+        self.course = Some(Course { leading: Leading::Free, ..Course::new(term.clone()) });
+        if let Some(reason) = term.reason() {
+            self.ending(&term, reason, ctx);
+        }
+    }
+
+    fn publish(&self, event: impl FnOnce(LeaseName) -> SimbaEvent) {
+        self.spec.events.publish(event(self.spec.name.clone()));
+    }
+}
+
+impl Actor for ElectionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
+        match self.spec.lives.replace(self.spec.lives.get() + 1) {
+            0 => self.spec.backend.do_send(Acquire { name, goal: Goal::Terms, news }),
+            _ => self.spec.backend.do_send(Resume { name, news }),
+        }
+    }
+}
+
+impl Handler<LeaseNews> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, news: LeaseNews, ctx: &mut Context<Self>) {
+        match news {
+            LeaseNews::Started(term) => self.elected(term, ctx),
+            LeaseNews::Ending(term, reason) => self.ending(&term, reason, ctx),
+            LeaseNews::Ended(term, reason) => self.ended(&term, reason, ctx),
+            LeaseNews::Overdue(term) => self.overdue(&term, ctx),
+            LeaseNews::Refused => {}
+            LeaseNews::Failed(error) => {
+                self.publish(|name| SimbaEvent::AttemptFailed { name, error: error.to_string() });
+            }
+            LeaseNews::Settled => self.settled(),
+            LeaseNews::Resumed(term) => self.resumed(term, ctx),
+        }
+    }
+}
+
+impl Handler<Stop> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, Stop { reply }: Stop, _: &mut Context<Self>) {
+        if self.state == State::Ended {
+            // Who waits hears of it, if it still does.
+            let _ = reply.map(|reply| reply.send(()));
+            return;
+        }
+        self.stops.extend(reply);
+        self.stop(Reason::Stopped);
+    }
+}
+
+impl Handler<StepDown> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, StepDown { stay_out, reply, permit }: StepDown, _: &mut Context<Self>) {
+        drop(permit);
+        if self.state == State::Contending {
+            self.step_downs.push(reply);
+            self.stand_down(Reason::SteppedDown, stay_out);
+        } else {
+            // Who waits hears of it, if it still does.
+            let _ = reply.send(Err(()));
+        }
+    }
+}
+
+impl Handler<CheckLeader> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, CheckLeader: CheckLeader, ctx: &mut Context<Self>) {
+        if !self.spec.leader.is_gone() {
+            return;
+        }
+        if self.state == State::Contending {
+            self.leader_gone();
+        }
+        // Nobody is left whose handler could resolve.
+        if let Some(course) = &mut self.course {
+            course.leading = Leading::Free;
+            self.proceed(ctx);
+        }
+    }
+}
+
+impl Handler<WorkEnded> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, WorkEnded { token, how }: WorkEnded, ctx: &mut Context<Self>) {
+        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == token) else { return };
+        course.leading = Leading::Free;
+        match (course.end, how) {
+            (End::Begun(_) | End::Revoked, _) | (End::Ahead, WorkEnd::Dropped) => {}
+            (End::Ahead, WorkEnd::Returned) => self.stand_down(Reason::SteppedDown, self.spec.renew / 2),
+            (End::Ahead, WorkEnd::Finished) => self.stop(Reason::Stopped),
+            (End::Ahead, WorkEnd::Panicked) => self.handler_failed(),
+        }
+        self.proceed(ctx);
+    }
+}
+
+impl Handler<SimbaClosed> for ElectionActor {
+    type Result = ();
+    fn handle(&mut self, closed: SimbaClosed, _: &mut Context<Self>) {
+        match closed {
+            SimbaClosed::Begun => {}
+            SimbaClosed::Over => self.over(),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The credential of a lock.
+
+use std::{fmt, mem, ops::Deref};
+
+use actix::Addr;
+use tokio::sync::oneshot;
+
+use super::{LockActor, LockError, messages::Unlock};
+use crate::{Reason, Term};
+
+/// A lock that was won: a [`Term`] that only its holder can release, so it is not `Clone`.
+///
+/// Not bound to a thread. Dropping it releases the lock without waiting, on any thread and with or
+/// without a runtime. A lock that was lost is never acquired again by itself.
+#[must_use = "dropping it releases the lock"]
+pub struct LockTerm {
+    term: Term,
+    lock: Addr<LockActor>,
+}
+
+impl LockTerm {
+    pub(super) fn new(term: Term, lock: Addr<LockActor>) -> Self {
+        Self { term, lock }
+    }
+
+    /// Releases the lock and waits until the storage has confirmed it, at the latest until the lease would
+    /// have run out.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if the term had ended before: the work was not protected to its end.
+    ///
+    /// # Cancel safety
+    ///
+    /// The lock is released even if the future is dropped.
+    pub async fn release(self) -> Result<(), LockError> {
+        let term = self.term.clone();
+        let (reply, answer) = oneshot::channel();
+        self.unlock(Some(reply));
+        // Its drop would only ask again.
+        mem::forget(self);
+        // No answer means that the lock's actor is gone, and with it the lock.
+        let _ = answer.await;
+        match term.reason() {
+            None | Some(Reason::Released) => Ok(()),
+            Some(reason) => Err(LockError::Lost { name: term.name().clone(), reason }),
+        }
+    }
+
+    fn unlock(&self, reply: Option<oneshot::Sender<()>>) {
+        self.lock.do_send(Unlock { token: self.term.token(), reply });
+    }
+}
+
+impl Drop for LockTerm {
+    fn drop(&mut self) {
+        self.unlock(None);
+    }
+}
+
+impl Deref for LockTerm {
+    type Target = Term;
+    fn deref(&self) -> &Term {
+        &self.term
+    }
+}
+
+impl fmt::Debug for LockTerm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LockTerm").field(&self.term).finish()
+    }
+}
