@@ -42,12 +42,6 @@ pub(super) fn of(database: &Database, error: sqlx::Error) -> BackendError {
     BackendError::new(kind, outcome, message).with_source(error)
 }
 
-/// The file's lock was not to be had in time.
-pub(super) fn locked(database: &Database) -> BackendError {
-    let (kind, outcome, message) = coded(&database.path().display().to_string(), code::BUSY, "");
-    BackendError::new(kind, outcome, message)
-}
-
 /// A row that Simba cannot have written.
 pub(super) fn corrupt(table: &str, key: &str, what: &str) -> BackendError {
     BackendError::new(
@@ -57,68 +51,91 @@ pub(super) fn corrupt(table: &str, key: &str, what: &str) -> BackendError {
     )
 }
 
-fn coded(path: &str, code: i32, said: &str) -> (ErrorKind, Outcome, String) {
-    use ErrorKind as Kind;
-    use Outcome::{NotApplied, Unknown};
-    if code == code::READONLY_DBMOVED {
-        return (Kind::Unavailable, NotApplied, format!("the sqlite file {path} was moved or deleted"));
-    }
-    match code & 0xff {
-        code::BUSY | code::LOCKED | code::PROTOCOL => (
-            Kind::Timeout,
-            NotApplied,
-            format!("the sqlite file {path} is locked by another process for longer than the busy timeout"),
+type Meaning = (ErrorKind, Outcome, String);
+
+fn coded(path: &str, code: i32, said: &str) -> Meaning {
+    access(path, code).or_else(|| content(path, code, said)).unwrap_or_else(|| {
+        (ErrorKind::Unexpected, Outcome::Unknown, format!("sqlite failed on {path}: {said}"))
+    })
+}
+
+/// The codes that say that the file cannot be used now, and nothing was done.
+fn access(path: &str, code: i32) -> Option<Meaning> {
+    let (kind, message) = match (code, code & 0xff) {
+        (code::READONLY_DBMOVED, _) => {
+            (ErrorKind::Unavailable, format!("the sqlite file {path} was moved or deleted"))
+        }
+        (_, code::BUSY | code::LOCKED | code::PROTOCOL) => (
+            ErrorKind::Timeout,
+            format!("the sqlite file {path} is locked, by another process it seems, beyond the busy timeout"),
         ),
-        code::READONLY => (
-            Kind::ReadOnly,
-            NotApplied,
+        (_, code::READONLY) => (
+            ErrorKind::ReadOnly,
             format!("the sqlite file {path} is read-only: make it and its directory writable"),
         ),
-        code::FULL => {
-            (Kind::Unavailable, NotApplied, format!("disk full: no room for the sqlite file {path}"))
-        }
-        code::CANTOPEN => (
-            Kind::Unavailable,
-            NotApplied,
+        (_, code::FULL) => (ErrorKind::Unavailable, format!("disk full: no room for the sqlite file {path}")),
+        (_, code::CANTOPEN) => (
+            ErrorKind::Unavailable,
             format!("cannot open the sqlite file {path}: check that its directory exists and is writable"),
         ),
-        code::PERM | code::AUTH => {
-            (Kind::Unauthorized, NotApplied, format!("no permission for the sqlite file {path}: {said}"))
-        }
+        (_, code::PERM | code::AUTH) => (
+            ErrorKind::Unauthorized,
+            format!("no permission for the sqlite file {path}: give this process's user access"),
+        ),
+        _ => return None,
+    };
+    Some((kind, Outcome::NotApplied, message))
+}
+
+/// The codes that say that the file is not as it should be.
+fn content(path: &str, code: i32, said: &str) -> Option<Meaning> {
+    use Outcome::{NotApplied, Unknown};
+    let meaning = match code & 0xff {
         code::NOTADB => (
-            Kind::Schema,
+            ErrorKind::Schema,
             NotApplied,
             format!("{path} is no SQLite database: name another file or remove this one"),
         ),
         code::CORRUPT => (
-            Kind::Corrupt,
+            ErrorKind::Corrupt,
             Unknown,
             format!("the sqlite file {path} is damaged ({said}): restore or remove it"),
         ),
         code::ERROR | code::SCHEMA if is_about_tables(said) => (
-            Kind::Schema,
+            ErrorKind::Schema,
             NotApplied,
             format!("the tables in {path} are not Simba's ({said}): compare them with {SCRIPT}"),
         ),
         code::CONSTRAINT | code::MISMATCH => (
-            Kind::Schema,
+            ErrorKind::Schema,
             NotApplied,
             format!("a table in {path} refuses what Simba writes ({said}): compare it with {SCRIPT}"),
         ),
-        code::IOERR | code::NOMEM => {
-            (Kind::Unavailable, Unknown, format!("the sqlite file {path} cannot be read or written: {said}"))
-        }
-        _ => (Kind::Unexpected, Unknown, format!("sqlite failed on {path}: {said}")),
-    }
+        code::IOERR | code::NOMEM => (
+            ErrorKind::Unavailable,
+            Unknown,
+            format!("the sqlite file {path} cannot be read or written: {said}"),
+        ),
+        _ => return None,
+    };
+    Some(meaning)
 }
 
 fn is_about_tables(said: &str) -> bool {
-    ["no such table", "no such column", "has no column", "ON CONFLICT", "view", "already an index"]
-        .iter()
-        .any(|part| said.contains(part))
+    [
+        "no such table",
+        "no such column",
+        "has no column",
+        "ON CONFLICT",
+        "is a view",
+        "views may not",
+        "already an index",
+    ]
+    .iter()
+    .any(|part| said.contains(part))
 }
 
-fn uncoded(path: &str, error: &sqlx::Error) -> (ErrorKind, Outcome, String) {
+fn uncoded(path: &str, error: &sqlx::Error) -> Meaning {
     if let sqlx::Error::ColumnDecode { index, .. } = error {
         let message = format!("a value in column {index} in {path} is not what Simba writes");
         return (ErrorKind::Corrupt, Outcome::Unknown, message);

@@ -2,7 +2,7 @@
 
 use super::{
     SqliteBackend,
-    message::now,
+    message::{Message, now},
     row::{self, text},
 };
 use crate::{BackendError, GroupName, Joined, Member, SessionId};
@@ -32,7 +32,7 @@ pub(super) async fn join(
     session: &SessionId,
     group: &GroupName,
 ) -> Result<Joined, BackendError> {
-    let message = sqlx::query(JOIN).bind(group.to_string()).bind(session.to_string());
+    let message = Message::new(JOIN).text(group).text(session);
     let answer = backend.shared.writes.run(message).await?;
     let lost = backend.shared.homes.is_lost(session, answer.file);
     Ok(if answer.rows(0).is_empty() || lost { Joined::Expired } else { Joined::Member })
@@ -43,12 +43,12 @@ pub(super) async fn leave(
     session: &SessionId,
     group: &GroupName,
 ) -> Result<(), BackendError> {
-    let message = sqlx::query(LEAVE).bind(group.to_string()).bind(session.to_string());
+    let message = Message::new(LEAVE).text(group).text(session);
     backend.shared.writes.run(message).await.map(|_| ())
 }
 
 pub(super) async fn members(backend: &SqliteBackend, group: &GroupName) -> Result<Vec<Member>, BackendError> {
-    let answer = backend.shared.reads.run(sqlx::query(MEMBERS).bind(group.to_string())).await?;
+    let answer = backend.shared.reads.run(Message::new(MEMBERS).text(group)).await?;
     let member = |found: &_| {
         let id = text(found, "session_id").unwrap_or_default();
         let session = row::session(&id, "simba_member", group.as_str())?;

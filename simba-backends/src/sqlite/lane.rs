@@ -8,8 +8,7 @@ use tracing::debug;
 
 use super::{
     database::{Connection, Database, FileId},
-    error,
-    message::{self, Message},
+    message::Message,
 };
 use crate::{BackendError, ErrorKind, Outcome};
 
@@ -47,7 +46,7 @@ impl Lane {
 
     /// Opens the connection if there is none.
     pub(super) async fn open(&self) -> Result<(), BackendError> {
-        self.run(sqlx::query("select 1")).await.map(|_| ())
+        self.run(Message::new("select 1")).await.map(|_| ())
     }
 
     /// Runs a message when its turn comes.
@@ -78,15 +77,15 @@ impl Inner {
         message: Message,
     ) -> Result<Answer, BackendError> {
         let mut connection = self.connection(slot.take()).await?;
-        match message::exchange(&mut connection.driver, message).await {
+        match self.database.exchange(&mut connection, &message).await {
             Ok(statements) => {
                 let file = connection.file;
                 *slot = Some(connection);
                 Ok(Answer { statements, file })
             }
-            Err(failure) => {
-                debug!(lane = self.name, error = %failure, "sqlite connection dropped");
-                Err(error::of(&self.database, failure))
+            Err(error) => {
+                debug!(lane = self.name, %error, "sqlite connection dropped");
+                Err(error)
             }
         }
     }

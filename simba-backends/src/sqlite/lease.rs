@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{
     SqliteBackend, error,
-    message::{json, now},
+    message::{Message, json, now},
     row::{self, integer, text, token},
 };
 use crate::{Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token};
@@ -140,7 +140,7 @@ async fn look(
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Option<Vec<(LeaseName, Seen)>>, BackendError> {
-    let message = sqlx::query(LOOK).bind(json(names)).bind(session.to_string());
+    let message = Message::new(LOOK).text(json(names)).text(session);
     let answer = backend.shared.reads.run(message).await?;
     let rows = answer.rows(0);
     let lives = |row: &SqliteRow| integer(row, "mine") > integer(row, "now");
@@ -196,7 +196,7 @@ async fn take(
     session: &SessionId,
     free: &[LeaseName],
 ) -> Result<BTreeMap<LeaseName, Acquisition>, BackendError> {
-    let message = sqlx::query(TAKE).bind(json(free)).bind(session.to_string());
+    let message = Message::new(TAKE).text(json(free)).text(session);
     let answer = backend.shared.writes.run(message).await?;
     let granted = |row: &SqliteRow| {
         let remaining = row::span(integer(row, "expires_at")?, integer(row, "now")?);
@@ -237,7 +237,7 @@ async fn release_chunk(
     leases: &[(LeaseName, Token)],
 ) -> Result<(), BackendError> {
     let pairs: Vec<String> = leases.iter().map(|(name, token)| format!("[\"{name}\",{token}]")).collect();
-    let message = sqlx::query(RELEASE).bind(format!("[{}]", pairs.join(","))).bind(session.to_string());
+    let message = Message::new(RELEASE).text(format!("[{}]", pairs.join(","))).text(session);
     backend.shared.writes.run(message).await?;
     backend.shared.freed.tell(leases.iter().map(|(name, _)| name.clone()).collect());
     Ok(())
@@ -247,7 +247,7 @@ pub(super) async fn inspect(
     backend: &SqliteBackend,
     name: &LeaseName,
 ) -> Result<Option<Holder>, BackendError> {
-    let answer = backend.shared.reads.run(sqlx::query(INSPECT).bind(name.to_string())).await?;
+    let answer = backend.shared.reads.run(Message::new(INSPECT).text(name)).await?;
     let Some(found) = answer.rows(0).first() else { return Ok(None) };
     let (Some(session), token) = stored(name, found)? else { return Ok(None) };
     let (expires_at, now) = (integer(found, "expires_at"), integer(found, "now"));

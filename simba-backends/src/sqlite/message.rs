@@ -10,7 +10,43 @@ use tokio_stream::StreamExt;
 use crate::LeaseName;
 
 /// The statements of one call, with their arguments.
-pub(super) type Message = Query<'static, Sqlite, SqliteArguments>;
+#[derive(Clone)]
+pub(super) struct Message {
+    sql: &'static str,
+    arguments: Vec<Argument>,
+}
+
+#[derive(Clone)]
+enum Argument {
+    Text(String),
+    Integer(i64),
+}
+
+impl Message {
+    pub(super) fn new(sql: &'static str) -> Self {
+        Self { sql, arguments: Vec::new() }
+    }
+
+    /// Adds the next argument (`?1` is the first).
+    pub(super) fn text(mut self, text: impl ToString) -> Self {
+        self.arguments.push(Argument::Text(text.to_string()));
+        self
+    }
+
+    /// Adds the next argument.
+    pub(super) fn integer(mut self, number: i64) -> Self {
+        self.arguments.push(Argument::Integer(number));
+        self
+    }
+
+    fn query(&self) -> Query<'static, Sqlite, SqliteArguments> {
+        let query = sqlx::query(self.sql);
+        self.arguments.iter().fold(query, |query, argument| match argument {
+            Argument::Text(text) => query.bind(text.clone()),
+            Argument::Integer(number) => query.bind(*number),
+        })
+    }
+}
 
 /// The storage's time in ms. SQLite reads its clock at the first use within a statement, which is after
 /// the statement has the lock that it needs: never a time from before a wait.
@@ -27,10 +63,10 @@ pub(super) use now;
 /// hides an error of its commit.
 pub(super) async fn exchange(
     driver: &mut SqliteConnection,
-    message: Message,
+    message: &Message,
 ) -> Result<Vec<Vec<SqliteRow>>, sqlx::Error> {
     let mut statements = vec![Vec::new()];
-    let mut answers = driver.fetch_many(message);
+    let mut answers = driver.fetch_many(message.query());
     while let Some(answer) = answers.next().await {
         match answer? {
             Either::Left(_end_of_statement) => statements.push(Vec::new()),

@@ -19,9 +19,11 @@
 //! (`SIGSTOP`, a debugger) within the microseconds of such a message still blocks every writer of the
 //! file until it goes on.
 //!
-//! Each kind of call has a [lane](lane), a connection of its own, so that a write that waits for the
+//! Each kind of call has a lane, a connection of its own, so that a write that waits for the
 //! file's lock never holds up a keep-alive. Every lane looks whether the path still names the file that
 //! it has open; sessions of a file that was replaced or deleted are lost.
+//! (Who replaces a file takes its `-wal` and `-shm` away with it, and stops what uses it if they can: to
+//! SQLite itself two files under one name are not safe.)
 
 mod builder;
 mod database;

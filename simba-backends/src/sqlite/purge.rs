@@ -7,7 +7,11 @@ use std::{
 
 use tracing::{debug, warn};
 
-use super::{SqliteBackend, message::now, row};
+use super::{
+    SqliteBackend,
+    message::{Message, now},
+    row,
+};
 use crate::BackendError;
 
 /// Whether there is anything to do: most purges find nothing, and must not take the lock for that.
@@ -75,9 +79,9 @@ pub(super) fn when_due(backend: &SqliteBackend, now: i64) {
 }
 
 async fn run(backend: &SqliteBackend) -> Result<(), BackendError> {
-    let answer = backend.shared.reads.run(sqlx::query(LOOK)).await?;
+    let answer = backend.shared.reads.run(Message::new(LOOK)).await?;
     if answer.rows(0).first().and_then(|row| row::integer(row, "found")) == Some(1) {
-        backend.shared.writes.run(sqlx::query(PURGE)).await?;
+        backend.shared.writes.run(Message::new(PURGE)).await?;
         backend.shared.freed.tell_all();
     }
     Ok(())

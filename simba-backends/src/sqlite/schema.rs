@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use sqlx::{Row, SqliteConnection};
 
-use super::{database::Database, error, message};
+use super::{
+    database::Database,
+    error,
+    message::{self, Message},
+};
 use crate::{BackendError, ErrorKind, Outcome};
 
 const SCRIPT: &str = include_str!("../../sql/init-simba-sqlite.sql");
@@ -18,8 +22,8 @@ const PROBE: &str = "
     select name, session_id, token from simba_lease limit 0;
     select group_name, session_id from simba_member limit 0";
 
-/// How long to wait between two attempts to set the journal mode, which SQLite itself does not wait for.
-const JOURNAL_PAUSE: Duration = Duration::from_millis(10);
+/// How long to wait after the journal mode could not be set, which SQLite itself does not wait for.
+const JOURNAL_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn prepare(database: &Database, driver: &mut SqliteConnection) -> Result<(), BackendError> {
     use_wal(database, driver).await?;
@@ -29,27 +33,25 @@ pub(super) async fn prepare(database: &Database, driver: &mut SqliteConnection) 
         let script = sqlx::raw_sql(sqlx::AssertSqlSafe(script));
         script.execute(&mut *driver).await.map_err(|error| error::of(database, error))?;
     }
-    message::exchange(driver, sqlx::query(PROBE)).await.map_err(|error| error::of(database, error))?;
+    message::exchange(driver, &Message::new(PROBE)).await.map_err(|error| error::of(database, error))?;
     Ok(())
 }
 
 /// A file keeps its journal mode, so this writes once in its life. Several processes that open a new file
-/// at once refuse each other at once, busy timeout or not.
+/// at once refuse each other without any wait.
 async fn use_wal(database: &Database, driver: &mut SqliteConnection) -> Result<(), BackendError> {
-    let attempts = database.busy_timeout().as_millis() / JOURNAL_PAUSE.as_millis();
-    for _ in 0..attempts {
-        let mode: String = first(database, driver, "pragma journal_mode").await?;
-        if mode == "wal" {
-            return Ok(());
-        }
-        match first::<String>(database, driver, "pragma journal_mode = wal").await {
-            Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(mode) => return Err(no_wal(database, &mode)),
-            Err(error) if error.kind() == ErrorKind::Timeout => tokio::time::sleep(JOURNAL_PAUSE).await,
-            Err(error) => return Err(error),
+    let mode: String = first(database, driver, "pragma journal_mode").await?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    match first::<String>(database, driver, "pragma journal_mode = wal").await {
+        Ok(mode) if mode == "wal" => Ok(()),
+        Ok(mode) => Err(no_wal(database, &mode)),
+        Err(error) => {
+            tokio::time::sleep(JOURNAL_PAUSE).await;
+            Err(error)
         }
     }
-    Err(error::locked(database))
 }
 
 fn no_wal(database: &Database, mode: &str) -> BackendError {

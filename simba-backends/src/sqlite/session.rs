@@ -7,13 +7,13 @@ use std::{
 };
 
 use sqlx::sqlite::SqliteRow;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::{
     SqliteBackend,
     database::FileId,
     lane::{Answer, Lane},
-    message::now,
+    message::{Message, now},
     purge,
     row::{self, integer, text, token},
 };
@@ -80,7 +80,7 @@ pub(super) async fn open(
 ) -> Result<Opened, BackendError> {
     let session = SessionId::random();
     let millis = row::millis(lease)?;
-    let message = sqlx::query(OPEN).bind(session.to_string()).bind(millis).bind(metadata.to_string());
+    let message = Message::new(OPEN).text(&session).integer(millis).text(metadata);
     let answer = backend.shared.writes.run(message).await?;
     backend.shared.homes.settle(&session, answer.file);
     if let Some(expires_at) = answer.rows(0).first().and_then(|row| integer(row, "expires_at")) {
@@ -96,7 +96,7 @@ pub(super) async fn keep_alive(
 ) -> Result<KeepAlive, BackendError> {
     let lane = &backend.shared.keep_alives;
     let millis = row::millis(lease)?;
-    let answer = lane.run(sqlx::query(KEEP_ALIVE).bind(session.to_string()).bind(millis)).await?;
+    let answer = lane.run(Message::new(KEEP_ALIVE).text(session).integer(millis)).await?;
     let renewed = renewed(&answer);
     match renewed {
         Some(renewed) if !backend.shared.homes.is_lost(session, answer.file) => {
@@ -137,7 +137,7 @@ fn live(answer: &Answer, renewed: &Renewed, millis: i64) -> KeepAlive {
         match held(row) {
             Some((name, Some(token))) => owned.push((name, token)),
             Some((name, None)) => unknown.push(name),
-            None => warn!(name = ?text(row, "name"), "corrupt name in simba_lease"),
+            None => debug!(name = ?text(row, "name"), "corrupt name in simba_lease"),
         }
     }
     KeepAlive::Live {
@@ -165,7 +165,7 @@ pub(super) async fn close(
     lane: &Lane,
     session: &SessionId,
 ) -> Result<(), BackendError> {
-    lane.run(sqlx::query(CLOSE).bind(session.to_string())).await?;
+    lane.run(Message::new(CLOSE).text(session)).await?;
     backend.shared.homes.forget(session);
     backend.shared.freed.tell_all();
     Ok(())

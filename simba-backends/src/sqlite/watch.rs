@@ -12,9 +12,8 @@ use tracing::debug;
 use super::{
     SqliteBackend,
     database::Connection,
-    error,
     hints::{FreedNames, Wanted},
-    message::{self, Message, json, now},
+    message::{Message, json, now},
     row::{integer, text},
 };
 use crate::{BackendError, Hint, LeaseName};
@@ -145,7 +144,7 @@ impl Watch {
     }
 
     async fn free(&mut self, names: &BTreeSet<LeaseName>) -> Result<Vec<Hint>, BackendError> {
-        let rows = self.exchange(sqlx::query(FREE).bind(json(names))).await?;
+        let rows = self.exchange(Message::new(FREE).text(json(names))).await?;
         let free = rows.iter().flatten().filter_map(|row| {
             let name: LeaseName = text(row, "name")?.parse().ok()?;
             let token = integer(row, "token");
@@ -155,7 +154,7 @@ impl Watch {
     }
 
     async fn version(&mut self) -> Result<i64, BackendError> {
-        let rows = self.exchange(sqlx::query(VERSION)).await?;
+        let rows = self.exchange(Message::new(VERSION)).await?;
         Ok(rows.iter().flatten().find_map(|row| integer(row, "data_version")).unwrap_or_default())
     }
 
@@ -168,9 +167,9 @@ impl Watch {
             Some(connection) => connection,
             None => database.open("hints").await?,
         };
-        let answer = message::exchange(&mut connection.driver, message).await;
+        let answer = database.exchange(&mut connection, &message).await;
         self.connection = Some(connection);
-        answer.map_err(|failure| error::of(&database, failure))
+        answer
     }
 
     fn disconnect(&mut self) {

@@ -1,6 +1,7 @@
 //! Files that are none, cannot be written, are full, locked, replaced.
 
 use super::*;
+use crate::sqlite::message::Message;
 use crate::{ErrorKind, Outcome, connect};
 
 fn says(error: &BackendError, kind: ErrorKind, parts: &[&str]) {
@@ -122,7 +123,7 @@ async fn a_full_disk_says_so_and_service_resumes() {
     let backend = home.backend().await;
     let session = open(&backend, LONG).await;
     // The limit belongs to the connection, and goes with it when it fails.
-    backend.shared.writes.run(sqlx::query("pragma max_page_count = 1")).await.unwrap();
+    backend.shared.writes.run(Message::new("pragma max_page_count = 1")).await.unwrap();
     let names: Vec<_> = (0..900).map(|nth| name(&format!("{nth}{}", "x".repeat(120)))).collect();
     let error = backend.acquire(&session, &names).await.unwrap_err();
     says(&error, ErrorKind::Unavailable, &["disk full", "simba.db"]);
@@ -136,7 +137,7 @@ async fn a_full_disk_says_so_and_service_resumes() {
 async fn a_connection_that_may_not_write_is_replaced() {
     let home = Home::new();
     let backend = home.backend().await;
-    backend.shared.writes.run(sqlx::query("pragma query_only = on")).await.unwrap();
+    backend.shared.writes.run(Message::new("pragma query_only = on")).await.unwrap();
     let error = backend.open_session(LONG, &Metadata::default()).await.unwrap_err();
     says(&error, ErrorKind::ReadOnly, &["writable"]);
     assert_eq!(error.outcome(), Outcome::NotApplied);
@@ -190,6 +191,24 @@ async fn a_deleted_file_ends_its_sessions_and_a_new_one_serves() {
     let session = open(&backend, LONG).await;
     granted(&backend, &session, "a").await;
     assert_eq!(owned(&backend, &session).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_deleted_file_whose_log_was_left_behind_ends_its_sessions_too() {
+    let home = Home::new();
+    let backend = home.backend().await;
+    let session = open(&backend, LONG).await;
+    granted(&backend, &session, "a").await;
+    owned(&backend, &session).await.unwrap();
+    std::fs::remove_file(home.file()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(owned(&backend, &session).await, None);
+        let session = open(&backend, LONG).await;
+        granted(&backend, &session, "a").await;
+        assert_eq!(owned(&backend, &session).await.unwrap().len(), 1);
+        backend.close_session(&session).await.unwrap();
+    }
+    home.backend().await;
 }
 
 #[tokio::test]

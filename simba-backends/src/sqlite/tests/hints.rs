@@ -52,7 +52,7 @@ async fn a_release_by_the_same_backend_is_hinted_for_each_term() {
     assert_eq!(next(&mut hints, Duration::from_millis(200)).await, None);
     for _ in 0..3 {
         here.release(&session, &[(name("a"), token)]).await.unwrap();
-        assert_eq!(next(&mut hints, SECOND).await, released("a"));
+        assert_eq!(next(&mut hints, BOUND).await, released("a"));
         token = granted(&here, &session, "a").await;
     }
 }
@@ -62,9 +62,9 @@ async fn a_free_name_is_hinted_at_once_and_an_unwanted_one_not_at_all() {
     let home = Home::new();
     let (_here, there, mut hints, session) = two(&home).await;
     hints.want(&name("free"));
-    assert_eq!(next(&mut hints, SECOND).await, released("free"));
+    assert_eq!(next(&mut hints, BOUND).await, released("free"));
     hints.want(&name("free"));
-    assert_eq!(next(&mut hints, SECOND).await, released("free"));
+    assert_eq!(next(&mut hints, BOUND).await, released("free"));
     hints.unwant(&name("free"));
     let token = granted(&there, &session, "free").await;
     there.release(&session, &[(name("free"), token)]).await.unwrap();
