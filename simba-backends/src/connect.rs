@@ -5,13 +5,15 @@ use std::sync::Arc;
 use crate::{BackendError, LeaseBackend, memory::MemoryBackend};
 
 /// Every scheme, the cargo feature behind it, and whether this build has it.
-const SCHEMES: [(&str, &str, bool); 1] = [("memory", "memory", true)];
+const SCHEMES: [(&str, &str, bool); 2] =
+    [("memory", "memory", true), ("sqlite", "sqlite", cfg!(feature = "sqlite"))];
 
 /// Opens the storage that a URL names.
 ///
 /// | URL | storage |
 /// |---|---|
 /// | `memory:` or `memory:NAME` | this process's memory; the same name is the same storage |
+/// | `sqlite://relative.db`, `sqlite:///absolute.db` | a file of this host (feature `sqlite`) |
 ///
 /// # Errors
 /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL, [`Unsupported`] for a scheme
@@ -27,6 +29,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn LeaseBackend>, BackendError> {
     };
     match scheme {
         "memory" => Ok(Arc::new(MemoryBackend::named(rest.trim_start_matches('/')))),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Arc::new(crate::sqlite::SqliteBackend::connect(url).await?)),
         _ => Err(refused(scheme)),
     }
 }

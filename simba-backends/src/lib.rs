@@ -31,6 +31,8 @@ pub mod memory;
 mod metadata;
 mod name;
 mod session;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 mod token;
 
 pub use answer::{Acquired, Acquisition, Holder, Joined, KeepAlive, Member, Opened, Release};

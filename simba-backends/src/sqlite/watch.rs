@@ -1,0 +1,185 @@
+//! The task behind a hint source.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use sqlx::sqlite::SqliteRow;
+use tokio::{
+    sync::{broadcast, mpsc},
+    time::{Interval, MissedTickBehavior},
+};
+use tracing::debug;
+
+use super::{
+    SqliteBackend,
+    database::Connection,
+    hints::{FreedNames, Wanted},
+    message::{Message, json, now},
+    row::{integer, text},
+};
+use crate::{BackendError, Hint, LeaseName};
+
+/// How many names make the pace half as fast, so that a look at many costs no more per second.
+const NAMES_PER_PACE: usize = 1000;
+
+/// The slowest pace, whatever the number of names: a hint is due within a second.
+const SLOWEST: Duration = Duration::from_millis(400);
+
+/// How long to wait before the file is opened again.
+const REOPEN_PAUSE: Duration = Duration::from_millis(200);
+
+const VERSION: &str = "pragma data_version";
+
+const FREE: &str = concat!(
+    "select j.value as name, l.token from json_each(?1) j
+    left join simba_lease l on l.name = j.value
+    left join simba_session s on s.session_id = l.session_id and s.expires_at > ",
+    now!(),
+    " where s.session_id is null"
+);
+
+/// Why to look.
+enum Cause {
+    /// Time to see whether anything changed.
+    Pace,
+    /// A name was asked for, or this process freed we know not what.
+    All,
+    /// This process freed these.
+    Freed(Arc<[LeaseName]>),
+}
+
+pub(super) struct Watch {
+    /// Keeps the sender of `freed` alive, so that it never ends.
+    backend: SqliteBackend,
+    wanted: Arc<Wanted>,
+    freed: broadcast::Receiver<FreedNames>,
+    hints: mpsc::Sender<Hint>,
+    pace: Interval,
+    connection: Option<Connection>,
+    /// The data version at the last look at everything.
+    version: Option<i64>,
+    /// Changes may have been missed since the last look.
+    is_interrupted: bool,
+}
+
+impl Watch {
+    pub(super) fn new(backend: &SqliteBackend, wanted: &Arc<Wanted>, hints: mpsc::Sender<Hint>) -> Self {
+        let mut pace = tokio::time::interval(backend.shared.hint_poll);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            backend: backend.clone(),
+            wanted: Arc::clone(wanted),
+            freed: backend.shared.freed.subscribe(),
+            hints,
+            pace,
+            connection: None,
+            version: None,
+            is_interrupted: false,
+        }
+    }
+
+    /// Runs until the source is dropped.
+    pub(super) async fn run(mut self) {
+        while let Some(cause) = self.cause().await {
+            match self.look(&cause).await {
+                Ok(hints) => {
+                    for hint in hints {
+                        // An error says that the source was dropped, which the next cause finds too.
+                        let _ = self.hints.send(hint).await;
+                    }
+                }
+                Err(error) => {
+                    debug!(%error, "hints interrupted");
+                    self.disconnect();
+                    tokio::time::sleep(REOPEN_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until there is a reason to look; `None` when the source was dropped. While nothing is wanted,
+    /// only a wish is a reason.
+    async fn cause(&mut self) -> Option<Cause> {
+        let count = self.wanted.count();
+        tokio::select! {
+            biased;
+            () = self.hints.closed() => None,
+            () = self.wanted.added() => Some(Cause::All),
+            _ = self.pace.tick(), if count > 0 => {
+                self.pace.reset_after(paced(self.backend.shared.hint_poll, count));
+                Some(Cause::Pace)
+            }
+            freed = self.freed.recv(), if count > 0 => match freed {
+                Ok(FreedNames::These(names)) => Some(Cause::Freed(names)),
+                Ok(FreedNames::Any) | Err(_) => Some(Cause::All),
+            },
+        }
+    }
+
+    async fn look(&mut self, cause: &Cause) -> Result<Vec<Hint>, BackendError> {
+        let names = self.names(cause);
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        // The version is read before the names: what is committed in between is looked at once more.
+        let everything = match cause {
+            Cause::Freed(_) => false,
+            Cause::All | Cause::Pace => true,
+        };
+        if everything {
+            let seen = Some(self.version().await?);
+            if self.version == seen && matches!(cause, Cause::Pace) {
+                return Ok(Vec::new());
+            }
+            self.version = seen;
+        }
+        let gap = std::mem::take(&mut self.is_interrupted).then_some(Hint::Gap);
+        Ok(gap.into_iter().chain(self.free(&names).await?).collect())
+    }
+
+    fn names(&self, cause: &Cause) -> BTreeSet<LeaseName> {
+        match cause {
+            Cause::Pace | Cause::All => self.wanted.all(),
+            Cause::Freed(names) => self.wanted.among(names),
+        }
+    }
+
+    async fn free(&mut self, names: &BTreeSet<LeaseName>) -> Result<Vec<Hint>, BackendError> {
+        let rows = self.exchange(Message::new(FREE).text(json(names))).await?;
+        let free = rows.iter().flatten().filter_map(|row| {
+            let name: LeaseName = text(row, "name")?.parse().ok()?;
+            let token = integer(row, "token");
+            self.wanted.is_news(&name, token).then_some(Hint::Released { name, waiters: None })
+        });
+        Ok(free.collect())
+    }
+
+    async fn version(&mut self) -> Result<i64, BackendError> {
+        let rows = self.exchange(Message::new(VERSION)).await?;
+        Ok(rows.iter().flatten().find_map(|row| integer(row, "data_version")).unwrap_or_default())
+    }
+
+    async fn exchange(&mut self, message: Message) -> Result<Vec<Vec<SqliteRow>>, BackendError> {
+        let database = Arc::clone(&self.backend.shared.database);
+        if self.connection.as_ref().is_some_and(|connection| !database.is_current(connection)) {
+            self.disconnect();
+        }
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => database.open("hints").await?,
+        };
+        let answer = database.exchange(&mut connection, &message).await;
+        self.connection = Some(connection);
+        answer
+    }
+
+    fn disconnect(&mut self) {
+        self.connection = None;
+        self.version = None;
+        self.is_interrupted = true;
+    }
+}
+
+fn paced(pace: Duration, count: usize) -> Duration {
+    let slower = pace.saturating_mul(u32::try_from(1 + count / NAMES_PER_PACE).unwrap_or(u32::MAX));
+    slower.min(SLOWEST.max(pace))
+}
