@@ -22,6 +22,7 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "median {:.0?}, max {:.0?} of {}", self.median(), self.max(), self.0.len())
+        let (median, max) = (self.median().as_millis(), self.max().as_millis());
+        write!(f, "median {median} ms, max {max} ms of {}", self.0.len())
     }
 }

@@ -4,9 +4,11 @@
 
 mod chaos;
 mod crew;
+mod dice;
 mod failover;
 mod figures;
 mod locks;
 mod scratch;
 mod stopped;
 mod storages;
+mod testimony;
