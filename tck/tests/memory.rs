@@ -1,5 +1,12 @@
 //! The memory backend keeps the contract, on a paused clock.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test panics where it fails, and prints its figures"
+)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every answer but the expected one")]
+
 use std::{sync::Arc, time::Duration};
 
 use simba_backends::{LeaseBackend, Metadata, memory::MemoryBackend};

@@ -59,6 +59,9 @@ fn check(scratch: &Scratch, first: u64, third: u64, resumed: Duration) {
     let valid_later =
         |record: &&Record| matches!(record, Record::Valid { token, at } if *token == first && *at > resumed);
     assert_eq!(log.iter().find(valid_later), None, "valid after it was resumed");
+    let looked =
+        |record: &Record| matches!(record, Record::Invalid { token, at } if *token == first && *at > resumed);
+    assert!(log.iter().any(looked), "the first look after it was resumed finds the term invalid");
     let ends = log.iter().filter(|record| matches!(record, Record::Revoked { token, .. } if *token == first));
     assert_eq!(ends.count(), 1, "one revoked for one elected");
     let session = |wanted: u64| {
