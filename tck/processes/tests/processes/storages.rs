@@ -1,7 +1,7 @@
 //! Storages that cannot be used: one line that says what to do, and an end.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     process::{Output, Stdio},
     time::Duration,
@@ -16,22 +16,33 @@ use crate::scratch::{Scratch, let_go};
 /// SQLite waits for 5 s for a file that another process has locked.
 const BOUND: Duration = Duration::from_secs(15);
 
+/// Whose files the file system protects from everybody but root.
+const NOBODY: u32 = 65534;
+
 async fn failover(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_failover"));
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    timeout(BOUND, command.output()).await.expect("it ends within the bound").expect("it starts")
+    output_of(Command::new(env!("CARGO_BIN_EXE_failover")).args(arguments)).await
 }
 
-/// One line on standard error with that part, nothing on standard output, exit code 1.
+async fn output_of(command: &mut Command) -> Output {
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    timeout(BOUND, output).await.expect("it ends within the bound").expect("it starts")
+}
+
 async fn refuses(storage: &str, part: &str) {
     let begun = now();
     let output = failover(&["--storage", storage, "--lease", "3"]).await;
+    println!("{:>5} ms", (now() - begun).as_millis());
+    is_refusal(output, part);
+}
+
+/// One line on standard error with that part, nothing on standard output, exit code 1.
+fn is_refusal(output: Output, part: &str) {
     let error = String::from_utf8(output.stderr).expect("a message is text");
-    println!("{:>5} ms  {error}", (now() - begun).as_millis());
-    assert_eq!(output.status.code(), Some(1), "{storage}: {error}");
-    assert_eq!(error.lines().count(), 1, "{storage}: {error}");
-    assert!(error.starts_with("failover: ") && error.contains(part), "{storage}: {error}");
-    assert!(output.stdout.is_empty(), "{storage}");
+    println!("{error}");
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.starts_with("failover: ") && error.contains(part), "{error}");
+    assert!(output.stdout.is_empty());
 }
 
 fn url(scratch: &Scratch, name: &str) -> String {
@@ -63,16 +74,21 @@ async fn a_file_that_is_no_database() {
     refuses(&url(&scratch, "notes.txt"), "is no SQLite database: name another file").await;
 }
 
+/// Root may write whatever it wants, so the program runs as nobody then, from where nobody can read it.
 #[tokio::test]
 async fn a_file_that_may_not_be_written() {
     let scratch = Scratch::new();
     scratch.driver("fixed.db").await.execute("create table t (id integer)").await.unwrap();
-    fs::set_permissions(scratch.path("fixed.db"), fs::Permissions::from_mode(0o444)).unwrap();
-    if fs::OpenOptions::new().write(true).open(scratch.path("fixed.db")).is_ok() {
-        println!("this user may write a file of mode 444: what it is for cannot be shown here");
-        return;
+    fs::set_permissions(scratch.path("fixed.db"), Permissions::from_mode(0o444)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_failover"), scratch.path("failover")).unwrap();
+
+    let mut command = Command::new(scratch.path("failover"));
+    command.args(["--storage", &url(&scratch, "fixed.db")]);
+    if rustix::process::geteuid().is_root() {
+        fs::set_permissions(scratch.directory(), Permissions::from_mode(0o755)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
     }
-    refuses(&url(&scratch, "fixed.db"), "make it and its directory writable").await;
+    is_refusal(output_of(&mut command).await, "make it and its directory writable");
 }
 
 #[tokio::test]
