@@ -2,7 +2,10 @@
 
 use std::{future::Future, pin::Pin};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
 
 use crate::{Clock, Fixture};
 
@@ -15,7 +18,11 @@ pub type Sentence = for<'a> fn(&'a dyn Fixture) -> Pin<Box<dyn Future<Output = (
 /// If the backend does not keep the sentence; the message says in which situation.
 pub fn run<F: Fixture>(sentence: Sentence) {
     let runtime = runtime(F::clock());
-    runtime.block_on(async { sentence(&F::fresh().await).await });
+    runtime.block_on(async {
+        let fixture = F::fresh().await;
+        let verdict = timeout(fixture.patience() * 60, sentence(&fixture)).await;
+        verdict.expect("a call that never answered keeps the sentence from its verdict");
+    });
 }
 
 fn runtime(clock: Clock) -> Runtime {

@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use simba_backends::{Acquisition, ClockSource, ErrorKind, LeaseName, Release, SessionId, Token};
 
+use tokio::time::timeout;
+
 use crate::{
     Fixture, Skew,
     contender::{Contender, lasting, name, names, outlast},
@@ -261,7 +263,8 @@ async fn one_locked_name_harms_no_other(fixture: &dyn Fixture) {
         Ok(hold) => hold,
         Err(lack) => return lack.declare(),
     };
-    let mut answers = mine.acquire_all(&all).await;
+    let acquire = timeout(fixture.patience(), mine.acquire_all(&all)).await;
+    let mut answers = acquire.expect("nobody waits for a locked name");
     mine.alive().await;
     let locked = answers.remove(&all[4]).expect("a batch answers for each name");
     hold.end().await;

@@ -62,7 +62,9 @@ pub async fn s2_a_keep_alive_restores_the_lease_and_lists_what_is_held(fixture: 
 }
 
 async fn a_session_kept_alive_lives_on(fixture: &dyn Fixture) {
-    let mine = Contender::open(fixture).await;
+    let (mine, witness) = (Contender::open(fixture).await, Contender::open(fixture).await);
+    let n = name("kept");
+    let token = mine.granted(&n).await;
     for _ in 0..10 {
         let step = fixture.lease() / 4;
         fixture.pass(step).await;
@@ -73,6 +75,8 @@ async fn a_session_kept_alive_lives_on(fixture: &dyn Fixture) {
             assert!(elapsed > step * 3 / 4 && elapsed < mine.lease, "{elapsed:?} passed since the last one");
         }
     }
+    let holder = witness.inspect(&n).await.expect("what is kept alive is held");
+    assert_eq!((&holder.session, holder.token), (&mine.session, token));
 }
 
 fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
