@@ -109,6 +109,8 @@ pub enum Outage {
     BlackHole,
     /// It answers but takes no writes.
     ReadOnly,
+    /// Reads are answered, but writes wait for a lock that is not given back.
+    Locked,
     /// One part of several (a shard, a slot) does not answer.
     Part,
 }

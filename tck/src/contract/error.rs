@@ -9,7 +9,7 @@ use crate::{
     power::declare,
 };
 
-const OUTAGES: [Outage; 3] = [Outage::Refused, Outage::BlackHole, Outage::ReadOnly];
+const OUTAGES: [Outage; 4] = [Outage::Refused, Outage::BlackHole, Outage::ReadOnly, Outage::Locked];
 
 /// **E1** An unreachable, refusing or black-holed storage fails within the call's time-out, with the
 /// right outcome.
@@ -55,7 +55,7 @@ async fn every_call(fixture: &dyn Fixture, mine: &Contender, outage: Outage) -> 
         ),
         ("join", timeout(patience, backend.join(session, &group("g"))).await.expect(in_time).err()),
     ];
-    if outage != Outage::ReadOnly {
+    if !matches!(outage, Outage::ReadOnly | Outage::Locked) {
         answers
             .push(("members", timeout(patience, backend.members(&group("g"))).await.expect(in_time).err()));
         answers.push(("inspect", timeout(patience, backend.inspect(&name("n"))).await.expect(in_time).err()));
@@ -68,7 +68,7 @@ async fn every_call(fixture: &dyn Fixture, mine: &Contender, outage: Outage) -> 
 
 fn fits(error: &BackendError, outage: Outage) {
     let fits = match outage {
-        Outage::Refused | Outage::BlackHole | Outage::Part => {
+        Outage::Refused | Outage::BlackHole | Outage::Locked | Outage::Part => {
             matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
         }
         Outage::ReadOnly => matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Unavailable),

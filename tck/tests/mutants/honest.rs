@@ -123,6 +123,10 @@ impl Honest {
                 sleep(TIMEOUT).await;
                 fails(ErrorKind::Timeout, Outcome::Unknown, "no answer")
             }
+            (Some(Outage::Locked), Call::Write) => {
+                sleep(TIMEOUT).await;
+                fails(ErrorKind::Timeout, Outcome::NotApplied, "somebody holds the lock")
+            }
             (Some(Outage::ReadOnly), Call::Write) => {
                 fails(ErrorKind::ReadOnly, Outcome::NotApplied, "no writes for now")
             }

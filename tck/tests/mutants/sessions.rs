@@ -1,6 +1,10 @@
 //! Lies about sessions.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use simba_backends::{
     Acquired, Acquisition, BackendError, ErrorKind, GroupName, Joined, KeepAlive, LeaseBackend, LeaseName,
@@ -302,7 +306,7 @@ impl Lie for ExpiresOnASilentPart {
 
 /// Whoever speaks last sets the expiry.
 #[derive(Debug, Default)]
-struct Shortens;
+struct Shortens(Arc<Mutex<BTreeMap<SessionId, u64>>>);
 #[async_trait]
 impl Lie for Shortens {
     async fn keep_alive(
@@ -311,10 +315,21 @@ impl Lie for Shortens {
         id: &SessionId,
         lease: Duration,
     ) -> Result<KeepAlive, BackendError> {
-        let mut answer = honest.keep_alive(id, lease).await?;
-        if let KeepAlive::Live { remaining, .. } = &mut answer {
-            *remaining = lease;
-        }
-        Ok(answer)
+        let answer = honest.keep_alive(id, lease).await;
+        let spoken = {
+            let mut last = self.0.lock().unwrap();
+            let last = last.entry(id.clone()).or_default();
+            *last += 1;
+            *last
+        };
+        let (last, memory, id) = (self.0.clone(), honest.memory().clone(), id.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(lease).await;
+            let was_last = last.lock().unwrap().get(&id) == Some(&spoken);
+            if was_last {
+                memory.close_session(&id).await.unwrap();
+            }
+        });
+        answer
     }
 }

@@ -1,0 +1,168 @@
+//! The contract between two processes that share a file.
+
+use std::{sync::Arc, time::Duration};
+
+use simba_backends::{Acquired, Acquisition, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token};
+use simba_tck::Fixture;
+
+use crate::{
+    fixture::Sqlite,
+    rival::{Child, listed},
+};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// This process's side.
+struct Here {
+    fixture: Sqlite,
+    backend: Arc<dyn LeaseBackend>,
+    session: SessionId,
+}
+
+impl Here {
+    async fn open() -> Self {
+        let fixture = Sqlite::new();
+        let backend = fixture.connect().await;
+        let session = backend.open_session(LONG, &Metadata::default()).await.unwrap().session;
+        Self { fixture, backend, session }
+    }
+
+    async fn acquire(&self, name: &LeaseName) -> Acquisition {
+        match self.backend.acquire(&self.session, std::slice::from_ref(name)).await.unwrap() {
+            Acquired::Answers(mut answers) => answers.remove(0).1,
+            Acquired::Expired => panic!("an hour has not passed"),
+        }
+    }
+
+    async fn granted(&self, name: &LeaseName) -> Token {
+        match self.acquire(name).await {
+            Acquisition::Granted { token, .. } => token,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    async fn is_held(&self, name: &LeaseName) -> bool {
+        matches!(self.acquire(name).await, Acquisition::Held { .. })
+    }
+
+    async fn holder(&self, name: &LeaseName) -> Option<(SessionId, Token)> {
+        let holder = self.backend.inspect(name).await.unwrap();
+        holder.map(|holder| (holder.session, holder.token))
+    }
+}
+
+fn name(text: &str) -> LeaseName {
+    text.parse().unwrap()
+}
+
+fn granted(answer: &str) -> Token {
+    let token = answer.strip_prefix("granted ").unwrap_or_else(|| panic!("not granted: {answer}"));
+    Token::new(token.parse().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn l1_to_l6_hold_between_two_processes() {
+    let here = Here::open().await;
+    let mut there = Child::start(&here.fixture.url()).await;
+    let (session, n) = (there.open(LONG).await, name("n"));
+
+    let theirs = granted(&there.acquire(&session, &n).await);
+    assert!(here.is_held(&n).await);
+    assert_eq!(there.acquire(&session, &n).await, format!("owned {theirs}"));
+    assert_eq!(there.keep_alive(&session, LONG).await, format!("live n={theirs}"));
+    assert_eq!(here.holder(&n).await, Some((session.clone(), theirs)));
+
+    here.backend.release(&here.session, &[(n.clone(), theirs)]).await.unwrap();
+    assert!(here.is_held(&n).await, "another session's release changes nothing");
+    there.release(&session, &n, theirs).await;
+    let ours = here.granted(&n).await;
+    assert!(ours > theirs);
+    there.release(&session, &n, theirs).await;
+    there.release(&session, &n, ours).await;
+    assert_eq!(there.acquire(&session, &n).await, "held");
+    assert_eq!(there.keep_alive(&session, LONG).await, "live ");
+}
+
+#[tokio::test]
+async fn l3_of_two_racing_processes_one_is_granted() {
+    let here = Here::open().await;
+    let mut there = Child::start(&here.fixture.url()).await;
+    let session = there.open(LONG).await;
+    let mut won = [0, 0];
+    for round in 0..100 {
+        let n = name(&format!("n{round}"));
+        let (ours, theirs) = tokio::join!(here.acquire(&n), there.acquire(&session, &n));
+        match (ours, theirs.as_str()) {
+            (Acquisition::Granted { .. }, "held") => won[0] += 1,
+            (Acquisition::Held { .. }, theirs) => {
+                granted(theirs);
+                won[1] += 1;
+            }
+            other => panic!("{n}: {other:?}"),
+        }
+    }
+    println!("won here and there: {won:?}");
+}
+
+#[tokio::test]
+async fn l2_tokens_rise_over_processes_that_are_killed() {
+    let here = Here::open().await;
+    let n = name("n");
+    let mut last = here.granted(&n).await;
+    here.backend.release(&here.session, &[(n.clone(), last)]).await.unwrap();
+    for _ in 0..3 {
+        let mut there = Child::start(&here.fixture.url()).await;
+        let session = there.open(LONG).await;
+        let token = granted(&there.acquire(&session, &n).await);
+        assert!(token > last, "{token} after {last}");
+        last = token;
+        there.kill_now().await;
+        here.backend.close_session(&session).await.unwrap();
+    }
+    assert!(here.granted(&n).await > last);
+}
+
+#[tokio::test]
+async fn s3_and_l7_the_session_of_a_killed_process_expires_and_its_leases_can_be_taken() {
+    let here = Here::open().await;
+    let lease = here.fixture.lease();
+    let mut there = Child::start(&here.fixture.url()).await;
+    let (session, n) = (there.open(lease).await, name("n"));
+    let theirs = granted(&there.acquire(&session, &n).await);
+    assert!(here.is_held(&n).await);
+    there.keep_alive(&session, lease).await;
+    there.kill_now().await;
+
+    here.fixture.pass(lease * 5 / 4).await;
+    assert!(here.granted(&n).await > theirs);
+    assert_eq!(here.backend.keep_alive(&session, lease).await.unwrap(), KeepAlive::Expired);
+    let again = here.backend.acquire(&session, &[name("m")]).await.unwrap();
+    assert!(matches!(again, Acquired::Expired), "{again:?}");
+}
+
+/// The process is killed somewhere between the order and its answer.
+#[tokio::test]
+async fn l11_what_a_killed_process_was_granted_is_listed() {
+    let here = Here::open().await;
+    let mut granted = 0;
+    for round in 0..12_u32 {
+        let mut there = Child::start(&here.fixture.url()).await;
+        let (session, n) = (there.open(LONG).await, name(&format!("n{round}")));
+        there.tell(&format!("acquire {session} {n}")).await;
+        tokio::time::sleep(Duration::from_micros(u64::from(round * round) * 60)).await;
+        there.kill_now().await;
+
+        let answer = here.backend.keep_alive(&session, LONG).await.unwrap();
+        match here.holder(&n).await {
+            Some((holder, token)) => {
+                assert_eq!(holder, session);
+                assert_eq!(listed(&answer), format!("live {n}={token}"));
+                granted += 1;
+            }
+            None => assert_eq!(listed(&answer), "live "),
+        }
+        here.backend.close_session(&session).await.unwrap();
+        here.granted(&n).await;
+    }
+    println!("{granted} of 12 were granted before the end");
+}

@@ -1,0 +1,179 @@
+//! Another process: this test binary once more, which does what it is told line by line.
+
+use std::{process::Stdio, sync::Arc, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
+use simba_backends::{
+    Acquired, Acquisition, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token, connect,
+};
+use simba_tck::{Rival, async_trait};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{ChildStdin, ChildStdout, Command},
+};
+
+/// Where the other process finds the storage.
+const URL: &str = "SIMBA_TCK_RIVAL_URL";
+
+/// What an answer begins with; the test harness of the process prints lines of its own.
+const MARK: &str = "rival> ";
+
+/// A process that this one started, and may stop and kill. It dies with its handle.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Child {
+    pub(crate) async fn start(url: &str) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["rival::process", "--exact", "--ignored", "--nocapture"])
+            .env(URL, url)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let (orders, answers) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut child = Self { process, orders, answers: BufReader::new(answers).lines() };
+        assert_eq!(child.answer().await, "ready");
+        child
+    }
+
+    pub(crate) async fn open(&mut self, lease: Duration) -> SessionId {
+        self.ask(&format!("open {}", lease.as_millis())).await.parse().unwrap()
+    }
+
+    /// Acquires and answers `granted 7`, `owned 7`, `held`, ...
+    pub(crate) async fn acquire(&mut self, session: &SessionId, name: &LeaseName) -> String {
+        self.ask(&format!("acquire {session} {name}")).await
+    }
+
+    pub(crate) async fn release(&mut self, session: &SessionId, name: &LeaseName, token: Token) {
+        assert_eq!(self.ask(&format!("release {session} {name} {token}")).await, "done");
+    }
+
+    /// `expired`, or what is held as `name=token` in the order of names.
+    pub(crate) async fn keep_alive(&mut self, session: &SessionId, lease: Duration) -> String {
+        self.ask(&format!("keep-alive {session} {}", lease.as_millis())).await
+    }
+
+    /// Lets it acquire without a pause, until it is killed.
+    pub(crate) async fn contend(&mut self, session: &SessionId, names: &[LeaseName]) {
+        let names: Vec<_> = names.iter().map(LeaseName::as_str).collect();
+        assert_eq!(self.ask(&format!("contend {session} {}", names.join(" "))).await, "contending");
+    }
+
+    /// Tells it what to do and waits for no answer.
+    pub(crate) async fn tell(&mut self, order: &str) {
+        self.orders.write_all(format!("{order}\n").as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn kill_now(&mut self) {
+        self.signal(Signal::KILL);
+        self.process.wait().await.unwrap();
+    }
+
+    async fn ask(&mut self, order: &str) -> String {
+        self.tell(order).await;
+        self.answer().await
+    }
+
+    async fn answer(&mut self) -> String {
+        loop {
+            let line = self.answers.next_line().await.unwrap().expect("the other process lives");
+            if let Some((_, answer)) = line.split_once(MARK) {
+                return answer.to_owned();
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        kill_process(pid.expect("the other process was not waited for yet"), signal).unwrap();
+    }
+}
+
+#[async_trait]
+impl Rival for Child {
+    async fn stop(&mut self) {
+        self.signal(Signal::STOP);
+    }
+
+    async fn resume(&mut self) {
+        self.signal(Signal::CONT);
+    }
+
+    async fn kill(&mut self) {
+        self.kill_now().await;
+    }
+}
+
+/// What the other process runs.
+#[tokio::test]
+#[ignore = "it is started by the tests of two processes"]
+async fn process() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let backend = connect(&url).await.unwrap();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
+    println!("{MARK}ready");
+    while let Some(order) = orders.next_line().await.unwrap() {
+        let words: Vec<_> = order.split(' ').collect();
+        println!("{MARK}{}", obey(&backend, &words).await);
+    }
+}
+
+async fn obey(backend: &Arc<dyn LeaseBackend>, order: &[&str]) -> String {
+    let millis = |text: &str| Duration::from_millis(text.parse().unwrap());
+    match order {
+        ["open", lease] => {
+            backend.open_session(millis(lease), &Metadata::default()).await.unwrap().session.to_string()
+        }
+        ["acquire", session, name] => acquired(backend, session, &[name]).await,
+        ["release", session, name, token] => {
+            let lease = (name.parse().unwrap(), Token::new(token.parse().unwrap()).unwrap());
+            backend.release(&session.parse().unwrap(), &[lease]).await.unwrap();
+            "done".to_owned()
+        }
+        ["keep-alive", session, lease] => {
+            let answer = backend.keep_alive(&session.parse().unwrap(), millis(lease)).await.unwrap();
+            listed(&answer)
+        }
+        ["contend", session, names @ ..] => {
+            println!("{MARK}contending");
+            loop {
+                acquired(backend, session, names).await;
+            }
+        }
+        other => panic!("no order: {other:?}"),
+    }
+}
+
+async fn acquired(backend: &Arc<dyn LeaseBackend>, session: &str, names: &[&str]) -> String {
+    let names: Vec<LeaseName> = names.iter().map(|name| name.parse().unwrap()).collect();
+    match backend.acquire(&session.parse().unwrap(), &names).await.unwrap() {
+        Acquired::Expired => "expired".to_owned(),
+        Acquired::Answers(answers) => {
+            let told = answers.iter().map(|(_, answer)| match answer {
+                Acquisition::Granted { token, .. } => format!("granted {token}"),
+                Acquisition::AlreadyOwned { token, .. } => format!("owned {token}"),
+                Acquisition::Held { .. } => "held".to_owned(),
+                Acquisition::Failed(error) => format!("failed {error:?}"),
+            });
+            told.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// What a keep-alive answered, in the words of this protocol.
+pub(crate) fn listed(answer: &KeepAlive) -> String {
+    match answer {
+        KeepAlive::Expired => "expired".to_owned(),
+        KeepAlive::Live { owned, .. } => {
+            let mut owned: Vec<_> = owned.iter().map(|(name, token)| format!("{name}={token}")).collect();
+            owned.sort();
+            format!("live {}", owned.join(" "))
+        }
+    }
+}
