@@ -1,5 +1,7 @@
 //! The memory backend keeps the contract, on a paused clock.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
+
 use std::{sync::Arc, time::Duration};
 
 use simba_backends::{LeaseBackend, Metadata, memory::MemoryBackend};
@@ -50,7 +52,7 @@ impl Fixture for Memory {
             Power::SkewedClock => "it reads no wall clock",
             Power::Misuse => "it has no credentials, no tables and no foreign data",
             Power::Rival => "no other process can reach it",
-            other => panic!("memory has {other:?}"),
+            Power::LoseHints | Power::Purge => panic!("memory has {power:?}"),
         }
     }
 }

@@ -139,7 +139,7 @@ pub async fn s4_closing_frees_everything_at_once_and_finishes_an_earlier_close(f
         assert_eq!(session.join(&group("g")).await, Joined::Member);
     }
     mine.close().await;
-    assert_eq!(other.view(&group("g")).await, [other.session.clone()]);
+    assert_eq!(other.view(&group("g")).await, std::slice::from_ref(&other.session));
     for name in &taken {
         assert_eq!(other.inspect(name).await, None);
         other.granted(name).await;
