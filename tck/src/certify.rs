@@ -34,15 +34,7 @@ fn runtime(clock: Clock) -> Runtime {
 }
 
 /// Makes one `#[test]` of every sentence of the contract for a [`Fixture`](crate::Fixture), in a module
-<<<<<<< HEAD
-/// of that name.
-///
-/// ```ignore
-/// simba_tck::certify!(memory, MemoryFixture);
-/// ```
-=======
 /// of that name: `certify!(memory, MemoryFixture);`. The page of this crate shows a whole file.
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 #[macro_export]
 macro_rules! certify {
     ($module:ident, $fixture:ty) => {

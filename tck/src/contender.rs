@@ -63,38 +63,21 @@ impl Contender {
 
     /// Acquires a name that must be free.
     pub(crate) async fn granted(&self, name: &LeaseName) -> Token {
-<<<<<<< HEAD
-        match self.acquire(name).await {
-            Acquisition::Granted { token, remaining } => {
-                assert!(remaining <= self.lease, "{name}: {remaining:?} of a lease of {:?}", self.lease);
-                token
-            }
-            other => panic!("{name} is free, yet {other:?}"),
-        }
-=======
         let answer = self.acquire(name).await;
         let Acquisition::Granted { token, remaining } = answer else {
             panic!("{name} is free, yet {answer:?}");
         };
         assert!(remaining <= self.lease, "{name}: {remaining:?} of a lease of {:?}", self.lease);
         token
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     }
 
     /// Acquires a name that another session must hold.
     pub(crate) async fn refused(&self, name: &LeaseName) -> Option<Duration> {
-<<<<<<< HEAD
-        match self.acquire(name).await {
-            Acquisition::Held { free_in } => free_in,
-            other => panic!("{name} is held by another session, yet {other:?}"),
-        }
-=======
         let answer = self.acquire(name).await;
         let Acquisition::Held { free_in } = answer else {
             panic!("{name} is held by another session, yet {answer:?}");
         };
         free_in
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     }
 
     pub(crate) async fn release(&self, name: &LeaseName, token: Token) {

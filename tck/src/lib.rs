@@ -48,12 +48,8 @@
 //!
 //! // Without the macro, one sentence at a time:
 //! # fn main() {
-<<<<<<< HEAD
-//! simba_tck::run::<Mine>(|fixture| Box::pin(simba_tck::contract::lease::l3_of_racing_sessions_one_is_granted(fixture)));
-=======
 //! use simba_tck::contract::race::l3_of_racing_sessions_one_is_granted;
 //! simba_tck::run::<Mine>(|fixture| Box::pin(l3_of_racing_sessions_one_is_granted(fixture)));
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 //! # }
 //! ```
 

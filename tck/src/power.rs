@@ -6,15 +6,10 @@ use async_trait::async_trait;
 use simba_backends::{BackendError, ErrorKind};
 
 /// A power over the storage that some sentences need to show all of their situations.
-<<<<<<< HEAD
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-=======
 ///
 /// Exhaustive on purpose, like [`Outage`]: a power that is new to the suite is one that each fixture has
 /// to say something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 pub enum Power {
     /// [`Fixture::restart`](crate::Fixture::restart)
     Restart,
@@ -108,10 +103,6 @@ impl fmt::Debug for Fault {
 
 /// How a storage can be out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-<<<<<<< HEAD
-#[non_exhaustive]
-=======
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 pub enum Outage {
     /// Connections are cut and new ones refused.
     Refused,

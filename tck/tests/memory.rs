@@ -1,10 +1,7 @@
 //! The memory backend keeps the contract, on a paused clock.
 
-<<<<<<< HEAD
-=======
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 use std::{sync::Arc, time::Duration};
 
 use simba_backends::{LeaseBackend, Metadata, memory::MemoryBackend};
@@ -55,11 +52,7 @@ impl Fixture for Memory {
             Power::SkewedClock => "it reads no wall clock",
             Power::Misuse => "it has no credentials, no tables and no foreign data",
             Power::Rival => "no other process can reach it",
-<<<<<<< HEAD
-            other => panic!("memory has {other:?}"),
-=======
             Power::LoseHints | Power::Purge => panic!("memory has {power:?}"),
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         }
     }
 }

@@ -46,11 +46,7 @@ async fn one_is_granted(racers: &[Contender], n: &LeaseName) -> (Contender, Toke
         match answer {
             Acquisition::Granted { token, .. } => granted.push((racer, token)),
             Acquisition::Held { .. } => {}
-<<<<<<< HEAD
-            other => panic!("{n}: {other:?}"),
-=======
             Acquisition::AlreadyOwned { .. } | Acquisition::Failed(_) => panic!("{n}: {answer:?}"),
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         }
     }
     assert_eq!(granted.len(), 1, "{n} was granted to {granted:?}");

@@ -32,11 +32,8 @@ struct Wire {
     outage: Option<Outage>,
     held: BTreeSet<String>,
     corrupt: BTreeSet<LeaseName>,
-<<<<<<< HEAD
-=======
     /// Sessions whose close failed after it had removed their own record.
     half_closed: BTreeSet<SessionId>,
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     rival_is_stopped: bool,
 }
 
@@ -69,8 +66,6 @@ impl Honest {
         self.wire().corrupt.insert(name.clone());
     }
 
-<<<<<<< HEAD
-=======
     pub(crate) fn half_close(&self, session: &SessionId) {
         self.wire().half_closed.insert(session.clone());
     }
@@ -79,7 +74,6 @@ impl Honest {
         self.wire().half_closed.contains(session)
     }
 
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     pub(crate) fn break_down(&self, outage: Outage) -> Fault {
         self.wire().outage = Some(outage);
         let wire = self.wire.clone();
@@ -185,12 +179,9 @@ impl LeaseBackend for Honest {
     async fn keep_alive(&self, session: &SessionId, lease: Duration) -> Result<KeepAlive, BackendError> {
         self.send(Call::Write).await?;
         self.wait_for(session.as_str()).await;
-<<<<<<< HEAD
-=======
         if self.is_half_closed(session) {
             return back(Ok(KeepAlive::Expired)).await;
         }
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         let mut answer = self.memory.keep_alive(session, lease).await;
         if let (Ok(KeepAlive::Live { owned, unknown, .. }), Some(Outage::Part)) = (&mut answer, self.outage())
         {

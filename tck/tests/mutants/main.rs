@@ -3,11 +3,8 @@
 //! [`Honest`] is a small simulated storage: the memory backend behind a wire that can be broken in every
 //! way the suite knows, and it keeps the whole contract. Each [`Lie`] replaces one answer of it.
 
-<<<<<<< HEAD
-=======
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 mod errors;
 mod groups;
 mod honest;
@@ -84,10 +81,6 @@ impl<L: Lie> Fixture for Lying<L> {
 
     fn lacks(&self, power: Power) -> &'static str {
         match power {
-<<<<<<< HEAD
-            Power::Restart | Power::HalfClose | Power::Census => "the memory inside is out of reach",
-            other => panic!("the simulated storage has {other:?}"),
-=======
             Power::Restart | Power::Census => "the memory inside is out of reach",
             Power::HoldSession
             | Power::HoldLease
@@ -100,7 +93,6 @@ impl<L: Lie> Fixture for Lying<L> {
             | Power::SkewedClock
             | Power::Misuse
             | Power::Rival => panic!("the simulated storage has {power:?}"),
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         }
     }
 
@@ -117,14 +109,11 @@ impl<L: Lie> Fixture for Lying<L> {
         Ok(())
     }
 
-<<<<<<< HEAD
-=======
     async fn half_close(&self, session: &SessionId) -> Result<(), Lack> {
         self.liar.honest.half_close(session);
         Ok(())
     }
 
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     async fn outage(&self, outage: Outage) -> Result<Fault, Lack> {
         Ok(self.liar.honest.break_down(outage))
     }

@@ -27,10 +27,7 @@ lies! {
     close_forgets_memberships: CloseForgetsMemberships => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
     close_forgets_leases: CloseForgetsLeases => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
     a_second_close_fails: ClosesOnce => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
-<<<<<<< HEAD
-=======
     a_half_closed_session_is_taken_for_closed: LeavesTheRest => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     metadata_is_cut: CutsMetadata => session::s5_metadata_comes_back_in_members_and_inspect;
     metadata_is_trimmed: TrimsMetadata => session::s5_metadata_comes_back_in_members_and_inspect;
     a_silent_part_is_lost: LosesASilentPart => session::s7_a_part_that_did_not_answer_is_unknown_not_lost;
@@ -244,8 +241,6 @@ impl Lie for ClosesOnce {
     }
 }
 
-<<<<<<< HEAD
-=======
 /// Looks for the session's own record first.
 #[derive(Debug, Default)]
 struct LeavesTheRest;
@@ -256,7 +251,6 @@ impl Lie for LeavesTheRest {
     }
 }
 
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 #[derive(Debug, Default)]
 struct CutsMetadata;
 #[async_trait]

@@ -133,12 +133,8 @@ impl Lie for ResetOnExpiry {
         names: &[LeaseName],
     ) -> Result<Acquired, BackendError> {
         for name in names {
-<<<<<<< HEAD
-            if honest.inspect(name).await?.is_none() {
-=======
             let was_held = self.0.known.lock().unwrap().values().any(|held| held.contains(name));
             if was_held && honest.inspect(name).await?.is_none() {
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
                 self.0.reset([name.clone()]);
             }
         }
@@ -151,10 +147,6 @@ impl Lie for ResetOnExpiry {
         id: &SessionId,
         leases: &[(LeaseName, Token)],
     ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-<<<<<<< HEAD
-        self.0.release(honest, id, leases).await
-    }
-=======
         self.0.known.lock().unwrap().remove(id);
         self.0.release(honest, id, leases).await
     }
@@ -163,7 +155,6 @@ impl Lie for ResetOnExpiry {
         self.0.known.lock().unwrap().remove(id);
         honest.close_session(id).await
     }
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
 }
 
 #[derive(Debug, Default)]

@@ -110,9 +110,6 @@ impl Fixture for Sqlite {
             Power::LoseHints => "hints are read from the file, which has nothing to lose on the way",
             Power::CountCalls => "a library is called, and nobody stands between it and the backend",
             Power::SkewedClock => "the clock is the host's, which all its processes share",
-<<<<<<< HEAD
-            other => panic!("a file has {other:?}"),
-=======
             Power::Restart
             | Power::HoldSession
             | Power::Corrupt
@@ -122,7 +119,6 @@ impl Fixture for Sqlite {
             | Power::Census
             | Power::Misuse
             | Power::Rival => panic!("a file has {power:?}"),
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         }
     }
 
@@ -160,11 +156,7 @@ impl Fixture for Sqlite {
             Outage::Locked => return Ok(self.hold().await),
             Outage::BlackHole => "a file answers or fails",
             Outage::ReadOnly => "a test that runs as root may write whatever it wants",
-<<<<<<< HEAD
-            _ => "a file has no parts",
-=======
             Outage::Part => "a file has no parts",
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
         };
         Err(Lack::new(Power::Outage, format!("{outage:?}: {reason}")))
     }

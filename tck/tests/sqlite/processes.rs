@@ -35,16 +35,9 @@ impl Here {
     }
 
     async fn granted(&self, name: &LeaseName) -> Token {
-<<<<<<< HEAD
-        match self.acquire(name).await {
-            Acquisition::Granted { token, .. } => token,
-            other => panic!("{name}: {other:?}"),
-        }
-=======
         let answer = self.acquire(name).await;
         let Acquisition::Granted { token, .. } = answer else { panic!("{name}: {answer:?}") };
         token
->>>>>>> 98b7dd6a5b209949505f202616028740fc176eb1
     }
 
     async fn is_held(&self, name: &LeaseName) -> bool {
