@@ -144,11 +144,18 @@ impl Engine {
         live.failures += 1;
         live.comparable = None;
         let (failures, remaining) = (live.failures, now.until(live.valid_until));
-        self.timers.set(Timer::Renew, now + self.timing.backoff(failures));
+        self.timers.set(Timer::Renew, now + self.renew_pause(failures, remaining));
         self.notice(Notice::RenewFailed { failures, error });
         if failures == 1 {
             self.notice(Notice::Suspended { remaining });
         }
+    }
+
+    /// The back-off, but half of what is left while something is: a storage that comes back before the
+    /// deadline is asked before it.
+    fn renew_pause(&self, failures: u32, remaining: Duration) -> Duration {
+        let backoff = self.timing.backoff(failures);
+        if remaining.is_zero() { backoff } else { backoff.min((remaining / 2).max(self.timing.min_backoff)) }
     }
 
     fn renewed(&mut self, sent_at: Instant, remaining: Duration, server_elapsed: Option<Duration>) {

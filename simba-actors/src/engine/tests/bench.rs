@@ -81,6 +81,13 @@ impl Bench {
         told
     }
 
+    /// Lets time pass until the engine's next deadline.
+    pub(super) fn pass_to_next(&mut self) -> Told {
+        let (at, _) = self.engine.deadline().unwrap();
+        self.now = self.now.max(at.since_origin());
+        self.step(Input::Tick)
+    }
+
     /// Lets time pass while the process is stopped: no step.
     pub(super) fn stall(&mut self, millis: u64) {
         self.now += ms(millis);
