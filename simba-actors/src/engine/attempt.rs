@@ -205,7 +205,9 @@ impl Engine {
     fn wait(&mut self, name: &LeaseName, pause: Duration, pace: Pace) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.failures = if pace == Pace::Rush { 0 } else { lease.failures };
-        if lease.wanted.is_some() && !lease.stands_out && self.closing.is_none() {
+        let wants = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
+        // A release that is pending calls the name up again when it is confirmed.
+        if wants && !self.releases.pending(name) {
             lease.stage = Stage::Waiting { pace };
             self.timers.set(Timer::Retry(name.clone()), self.now + pause);
             self.watch(name);

@@ -37,9 +37,11 @@ impl Releases {
 }
 
 impl Engine {
-    /// Decides that a token is to be released: it never starts a term from now on (R1).
+    /// Decides that a token is to be released: it never starts a term from now on (R1), and the name is
+    /// not asked for before that is confirmed.
     pub(super) fn release(&mut self, name: &LeaseName, token: Token) {
         self.floors.raise(name, token);
+        self.stop_waiting(name);
         let release = (name.clone(), token);
         if !self.releases.pending.contains_key(&release) {
             self.releases.pending.insert(release.clone(), 0);
