@@ -5,6 +5,7 @@
 //! milliseconds. With [`TIMING`], an answer that leaves the full lease vouches for 14,800 of them.
 
 mod bench;
+mod closing;
 mod ownership;
 mod sessions;
 mod terms;
