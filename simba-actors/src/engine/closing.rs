@@ -82,7 +82,8 @@ impl Engine {
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let mut unfreed: Vec<_> = held.chain(self.releases.names()).cloned().collect();
+        let doubted = self.in_doubt.keys();
+        let mut unfreed: Vec<_> = held.chain(self.releases.names()).chain(doubted).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
         self.finish(unfreed);

@@ -134,3 +134,12 @@ fn r14_a_session_that_expires_during_the_close_has_nothing_left_to_free() {
     assert_eq!(told, ["expired s1", "call close s1", "a#7 overdue", "a settled"]);
     assert_eq!(bench.closed(), ["closed []"]);
 }
+
+#[test]
+fn r14_a_name_whose_attempt_had_no_answer_is_not_said_to_be_free() {
+    let mut bench = Bench::live();
+    bench.contend("a");
+    bench.close();
+    assert_eq!(bench.pass(2_000), ["abandon", "a failed", "call close s1"]);
+    assert_eq!(bench.pass(2_000), ["a unsettled", "closed [\"a\"] free at 15000"]);
+}
