@@ -169,6 +169,9 @@ impl Engine {
         if let Some(free_in) = free_in {
             self.compare_lease(free_in);
         }
+        if let Some(lease) = self.leases.get_mut(name) {
+            lease.failures = 0;
+        }
         if attempt.pace == Pace::Rush {
             self.race_lost(name);
         }
@@ -204,7 +207,6 @@ impl Engine {
     /// Waits for the next attempt, if there is to be one.
     fn wait(&mut self, name: &LeaseName, pause: Duration, pace: Pace) {
         let Some(lease) = self.leases.get_mut(name) else { return };
-        lease.failures = if pace == Pace::Rush { 0 } else { lease.failures };
         let wants = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
         // A release that is pending calls the name up again when it is confirmed.
         if wants && !self.releases.pending(name) {

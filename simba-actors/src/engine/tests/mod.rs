@@ -7,6 +7,7 @@
 mod bench;
 mod closing;
 mod ownership;
+mod pace;
 mod sessions;
 mod terms;
 mod told;
