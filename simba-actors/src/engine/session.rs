@@ -38,7 +38,6 @@ pub(super) struct Live {
     pub(super) confirmed_at: Instant,
     /// Until when the session is certain to live.
     pub(super) valid_until: Instant,
-    last_sent: Instant,
     /// Keep-alives that failed since the last one that was answered.
     pub(super) failures: u32,
     /// A keep-alive is wanted out of turn: an attempt had no answer (R8).
@@ -79,7 +78,6 @@ impl Engine {
             id: opened.session.clone(),
             confirmed_at: sent_at,
             valid_until: self.timing.valid_until(sent_at, opened.remaining),
-            last_sent: sent_at,
             failures: 0,
             in_doubt: false,
             comparable: None,
@@ -102,9 +100,12 @@ impl Engine {
         if self.closing.is_some() || self.calls.keep_alive.is_some() {
             return;
         }
-        let now = self.now;
+        let (now, lease) = (self.now, self.timing.lease);
         let Some(live) = self.live_mut() else { return };
-        live.last_sent = now;
+        if live.confirmed_at + lease <= now {
+            // The session's end is due as well, after a stall: it counts as expired without asking (R11).
+            return;
+        }
         live.in_doubt = false;
         let call = Call::KeepAlive { session: live.id.clone() };
         self.calls.keep_alive = Some(self.send(call));

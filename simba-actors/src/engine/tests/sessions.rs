@@ -246,3 +246,25 @@ fn what_is_wanted_before_the_session_opens_is_asked_for_when_it_does() {
     let short = Acquisition::Granted { token: token(7), remaining: Duration::ZERO };
     assert_eq!(bench.answer(bench.call("acquire"), answers([("a", short)])), ["call release a#7"]);
 }
+
+#[test]
+fn r11_a_process_stopped_for_longer_than_a_lease_does_not_ask_about_its_session() {
+    let mut bench = Bench::leading();
+    bench.stall(30_000);
+    let told = bench.tick();
+    assert_eq!(told, ["a#7 ended: deadline", "expired s1", "call close s1", "call open"]);
+    assert_eq!(bench.opened(), ["opened s2", "call acquire a"]);
+}
+
+#[test]
+fn keep_alives_are_paced_from_the_last_send_and_skipped_after_a_stall() {
+    let mut bench = Bench::live();
+    bench.pass(5_000);
+    bench.pass(1_000);
+    bench.kept_alive(&[]);
+    assert_eq!(bench.next(), (4_000, "renew"));
+    bench.stall(13_000);
+    assert_eq!(bench.tick(), ["call keep-alive s1"], "one, not three");
+    bench.kept_alive(&[]);
+    assert_eq!(bench.next(), (5_000, "renew"));
+}
