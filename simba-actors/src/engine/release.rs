@@ -69,10 +69,13 @@ impl Engine {
         answer: Result<Vec<(LeaseName, Release)>, BackendError>,
     ) {
         let answers = answer.unwrap_or_default();
-        let gone = answers.iter().filter(|(_, release)| matches!(release, Release::Gone));
-        let gone: BTreeSet<_> = gone.map(|(name, _)| name).collect();
+        // An answer names no token: of two tokens of one name, both are gone or both are tried again.
+        let mut gone = BTreeMap::new();
+        for (name, release) in &answers {
+            *gone.entry(name).or_insert(true) &= matches!(release, Release::Gone);
+        }
         for (name, token) in leases {
-            if gone.contains(name) {
+            if gone.get(name) == Some(&true) {
                 self.release_confirmed(name, *token);
             } else {
                 self.release_failed(name, *token);

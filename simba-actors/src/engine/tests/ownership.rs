@@ -307,3 +307,13 @@ fn r07_an_attempt_that_ends_while_a_release_is_pending_waits_for_it() {
     assert_eq!(bench.hint("a", None), [""; 0]);
     assert_eq!(bench.released(), ["a#7 released", "call acquire a"]);
 }
+
+#[test]
+fn r07_of_two_tokens_of_one_name_a_failed_one_is_not_taken_for_gone() {
+    let mut bench = Bench::live();
+    bench.pass(5_000);
+    assert_eq!(bench.kept_alive(&[("a", 7), ("a", 8)]), ["call release a#7 a#8"]);
+    let answer = vec![(name("a"), Release::Gone), (name("a"), Release::Failed(refused()))];
+    assert_eq!(bench.answer(bench.call("release"), Answer::Released(Ok(answer))), [""; 0]);
+    assert_eq!(bench.pass(100), ["call release a#7 a#8"]);
+}
