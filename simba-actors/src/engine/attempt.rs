@@ -27,8 +27,8 @@ pub(super) struct Attempt {
     /// The floor when the attempt was sent (R19).
     floor: Option<Token>,
     pace: Pace,
-    /// A hint came meanwhile: the answer may be older than the news.
-    pub(super) hinted: bool,
+    /// A hint came meanwhile, and calls for another attempt then: the answer may be older than the news.
+    pub(super) again_at: Option<Instant>,
 }
 
 impl Engine {
@@ -77,7 +77,7 @@ impl Engine {
             let floor = self.floors.get(&name);
             let Some(lease) = self.leases.get_mut(&name) else { continue };
             if let Stage::Queued { pace, .. } = lease.stage {
-                lease.stage = Stage::Attempting(Attempt { call, floor, pace, hinted: false });
+                lease.stage = Stage::Attempting(Attempt { call, floor, pace, again_at: None });
             }
         }
     }
@@ -183,8 +183,8 @@ impl Engine {
             Some(_) | None => (regular, Pace::Regular),
         };
         self.wait(name, pause, pace);
-        if attempt.hinted {
-            self.call_up(name, Duration::ZERO);
+        if let Some(at) = attempt.again_at {
+            self.call_up(name, at.max(self.now));
         }
     }
 
