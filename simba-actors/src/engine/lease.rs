@@ -96,6 +96,8 @@ impl Engine {
             return self.emit(Effect::Settled { name: name.clone(), confirmed: true });
         };
         lease.wanted = None;
+        lease.stands_out = false;
+        self.timers.cancel(&Timer::ComeBack(name.clone()));
         self.settle(name, reason);
     }
 
@@ -186,7 +188,6 @@ impl Engine {
         if certain && unused && !lease.settling {
             self.unwatch(name);
             self.leases.remove(name);
-            self.timers.cancel(&Timer::ComeBack(name.clone()));
         }
     }
 

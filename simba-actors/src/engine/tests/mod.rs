@@ -9,6 +9,7 @@ mod closing;
 mod ownership;
 mod pace;
 mod sessions;
+mod settling;
 mod terms;
 mod told;
 
