@@ -259,6 +259,7 @@ impl Engine {
         self.timers.cancel(&Timer::Renew);
         self.timers.cancel(&Timer::SessionLost);
         self.drop_calls_of_session();
+        let confirmed_at = live.confirmed_at;
         self.notice(Notice::SessionExpired { session: live.id.clone() });
         self.send(Call::Close { session: live.id });
         self.drop_releases();
@@ -270,7 +271,8 @@ impl Engine {
             self.contend_again(&name);
             self.check_settled(&name);
         }
-        self.timers.set(Timer::Open, self.now);
+        // At once, but no faster than this: a storage could say "expired" to each fresh session.
+        self.timers.set(Timer::Open, self.now.max(confirmed_at + self.timing.min_backoff));
     }
 
     /// Whether that session is the present one.

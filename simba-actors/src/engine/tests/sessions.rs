@@ -268,3 +268,15 @@ fn keep_alives_are_paced_from_the_last_send_and_skipped_after_a_stall() {
     bench.kept_alive(&[]);
     assert_eq!(bench.next(), (5_000, "renew"));
 }
+
+#[test]
+fn r12_a_storage_that_says_expired_to_each_fresh_session_is_not_flooded_with_opens() {
+    let mut bench = Bench::live();
+    bench.contend("a");
+    for _ in 0..3 {
+        bench.answer(bench.call("acquire"), Answer::Acquired(Ok(Acquired::Expired)));
+        assert_eq!(bench.next(), (100, "open"));
+        bench.pass(100);
+        bench.opened();
+    }
+}
