@@ -93,6 +93,11 @@ impl Bench {
         self.now += ms(millis);
     }
 
+    /// Sets the clock back.
+    pub(super) fn set_back(&mut self, millis: u64) {
+        self.now -= ms(millis);
+    }
+
     pub(super) fn tick(&mut self) -> Told {
         self.step(Input::Tick)
     }

@@ -85,43 +85,39 @@ fn r16_after_a_handler_failed_the_lease_is_released_and_the_election_stays_out_f
     assert!(bench.in_flight().is_empty(), "out of it");
 }
 
-/// R15: whatever stage an interest is dropped at, nothing is left after one keep-alive.
 #[test]
-fn r15_an_interest_dropped_at_any_stage_leaves_nothing() {
-    let stages: [(&str, fn() -> Bench); 4] = [
-        ("queued", || {
-            let mut bench = Bench::new();
-            bench.lock("a");
-            bench
-        }),
-        ("attempting", || {
-            let mut bench = Bench::live();
-            bench.lock("a");
-            bench
-        }),
-        ("waiting", Bench::waiting),
-        ("held", Bench::leading),
-    ];
-    for (stage, reach) in stages {
-        let mut bench = reach();
-        let mut told = bench.stop("a");
-        if stage == "queued" {
-            told.extend(bench.opened());
-        }
-        if stage == "attempting" {
-            told.extend(bench.fail("acquire", lost()));
-            told.extend(bench.kept_alive(&[("a", 7)]));
-        }
-        if stage == "held" {
-            told.extend(bench.handed_over("a", 7));
-        }
-        if bench.in_flight().contains(&"release") {
-            told.extend(bench.released());
-        }
-        assert_eq!(told.last().unwrap().replace("opened s1", "a settled"), "a settled", "{stage}: {told:?}");
-        assert!(bench.in_flight().is_empty(), "{stage}");
-        assert_eq!(bench.next().1, "renew", "{stage}");
-    }
+fn r15_dropped_before_the_session_opens_it_is_never_asked_for() {
+    let mut bench = Bench::new();
+    bench.lock("a");
+    assert_eq!(bench.stop("a"), ["a settled"]);
+    assert_eq!(bench.opened(), ["opened s1"]);
+}
+
+#[test]
+fn r15_dropped_during_its_attempt_nothing_is_left_after_one_keep_alive() {
+    let mut bench = Bench::live();
+    bench.lock("a");
+    bench.stop("a");
+    assert_eq!(bench.fail("acquire", lost()), ["a failed", "call keep-alive s1"]);
+    assert_eq!(bench.kept_alive(&[("a", 7)]), ["call release a#7"]);
+    assert_eq!(bench.released(), ["a#7 released", "a settled"]);
+    assert_eq!(bench.next().1, "renew", "and nothing else");
+}
+
+#[test]
+fn r15_dropped_while_it_waits_neither_timer_nor_hints_are_left() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.stop("a"), ["unwatch a", "a settled"]);
+    assert_eq!(bench.next().1, "renew");
+}
+
+#[test]
+fn r15_dropped_while_it_is_held_it_is_released() {
+    let mut bench = Bench::leading();
+    bench.stop("a");
+    bench.handed_over("a", 7);
+    assert_eq!(bench.released(), ["a#7 released", "a settled"]);
+    assert_eq!(bench.next().1, "renew");
 }
 
 #[test]
