@@ -206,10 +206,12 @@ impl Engine {
 
     /// Waits for the next attempt, if there is to be one.
     fn wait(&mut self, name: &LeaseName, pause: Duration, pace: Pace) {
-        let Some(lease) = self.leases.get_mut(name) else { return };
-        let wants = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
+        let contends = self.leases.get(name).is_some_and(|lease| self.contends(lease));
         // A release that is pending calls the name up again when it is confirmed.
-        if wants && !self.releases.pending(name) {
+        if contends
+            && !self.releases.pending(name)
+            && let Some(lease) = self.leases.get_mut(name)
+        {
             lease.stage = Stage::Waiting { pace };
             self.timers.set(Timer::Retry(name.clone()), self.now + pause);
             self.watch(name);
