@@ -49,6 +49,11 @@ impl Calls {
         !self.in_flight.is_empty()
     }
 
+    pub(super) fn fresh_id(&mut self) -> CallId {
+        self.last += 1;
+        CallId(self.last)
+    }
+
     fn take(&mut self, id: CallId) -> Option<InFlight> {
         for slot in
             [&mut self.keep_alive, &mut self.acquire, &mut self.release, &mut self.open, &mut self.close]
@@ -64,8 +69,7 @@ impl Calls {
 impl Engine {
     /// Sends a call; its time-out is a timer like all others.
     pub(super) fn send(&mut self, call: Call) -> CallId {
-        self.calls.last += 1;
-        let id = CallId(self.calls.last);
+        let id = self.calls.fresh_id();
         let in_flight = InFlight { call: call.clone(), sent_at: self.now, ticket: self.next_ticket() };
         self.calls.in_flight.insert(id, in_flight);
         self.timers.set(Timer::CallTimeout(id), self.now + self.timing.call_timeout);

@@ -2,7 +2,7 @@
 
 use simba_backends::{BackendError, LeaseName, SessionId};
 
-use super::{Call, Effect, Engine, Reason, Timer, lease::Stage, session::Session};
+use super::{Answer, Call, Effect, Engine, Input, Reason, Timer, lease::Stage, session::Session};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Closing {
@@ -82,10 +82,19 @@ impl Engine {
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let mut unfreed: Vec<_> = held.chain(self.releases.names()).cloned().collect();
+        let doubted = self.in_doubt.keys();
+        let mut unfreed: Vec<_> = held.chain(self.releases.names()).chain(doubted).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
         self.finish(unfreed);
+    }
+
+    /// A session whose opening is answered late is closed even now; nobody waits for that.
+    pub(super) fn after_the_end(&mut self, input: Input) {
+        if let Input::Answer { answer: Answer::Opened(Ok(opened)), .. } = input {
+            let id = self.calls.fresh_id();
+            self.emit(Effect::Call { id, call: Call::Close { session: opened.session } });
+        }
     }
 
     fn finish(&mut self, unfreed: Vec<LeaseName>) {

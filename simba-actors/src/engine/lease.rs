@@ -96,6 +96,8 @@ impl Engine {
             return self.emit(Effect::Settled { name: name.clone(), confirmed: true });
         };
         lease.wanted = None;
+        lease.stands_out = false;
+        self.timers.cancel(&Timer::ComeBack(name.clone()));
         self.settle(name, reason);
     }
 
@@ -115,14 +117,18 @@ impl Engine {
         }
     }
 
+    /// Whether a lease is wanted now.
+    pub(super) fn contends(&self, lease: &Lease) -> bool {
+        lease.wanted.is_some() && !lease.stands_out && self.closing.is_none()
+    }
+
     /// Puts a name in the queue if it is wanted, does not stand out and nothing of it is under way.
     ///
     /// While a release of an older token is pending nothing is asked for: an abandoned release could
-    /// meet the new lease on a storage that cannot compare tokens.
+    /// meet the new lease on a storage that compares the token and deletes in two steps.
     pub(super) fn contend_again(&mut self, name: &LeaseName) {
         let Some(lease) = self.leases.get(name) else { return };
-        let wants = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
-        if wants && lease.stage == Stage::Idle && !self.releases.pending(name) {
+        if self.contends(lease) && lease.stage == Stage::Idle && !self.releases.pending(name) {
             self.enqueue(name, Pace::Regular);
         }
     }
@@ -186,7 +192,6 @@ impl Engine {
         if certain && unused && !lease.settling {
             self.unwatch(name);
             self.leases.remove(name);
-            self.timers.cancel(&Timer::ComeBack(name.clone()));
         }
     }
 

@@ -120,7 +120,8 @@ impl Engine {
     /// however early it was sent.
     pub(crate) fn step(&mut self, moment: Moment, input: Input) -> Vec<Effect> {
         if self.is_done() {
-            return Vec::new();
+            self.after_the_end(input);
+            return std::mem::take(&mut self.effects);
         }
         self.now = self.now.max(moment.now);
         self.chance = moment.chance;
