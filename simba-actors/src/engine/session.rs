@@ -261,7 +261,6 @@ impl Engine {
         self.drop_calls_of_session();
         let confirmed_at = live.confirmed_at;
         self.notice(Notice::SessionExpired { session: live.id.clone() });
-        self.send(Call::Close { session: live.id });
         self.drop_releases();
         self.in_doubt.clear();
         let names: Vec<_> = self.leases.keys().cloned().collect();
@@ -271,6 +270,8 @@ impl Engine {
             self.contend_again(&name);
             self.check_settled(&name);
         }
+        // After the ends above: a close that overtakes them frees leases whose terms still look valid.
+        self.send(Call::Close { session: live.id });
         // At once, but no faster than this: a storage could say "expired" to each fresh session.
         self.timers.set(Timer::Open, self.now.max(confirmed_at + self.timing.min_backoff));
     }
