@@ -125,6 +125,10 @@ impl Engine {
         }
         self.now = self.now.max(moment.now);
         self.chance = moment.chance;
+        if let Input::Answer { call, .. } = &input {
+            // After a stall the time-out is due as well; an answer that is here was not waited for in vain.
+            self.timers.cancel(&Timer::CallTimeout(*call));
+        }
         self.fire_due();
         self.apply(input);
         self.fire_due();

@@ -125,3 +125,23 @@ fn members_of_groups_are_no_business_of_leases() {
     let mut bench = Bench::waiting();
     assert_eq!(bench.step(Input::Hint(Hint::Members("g".parse().unwrap()))), [""; 0]);
 }
+
+#[test]
+fn r12_an_answer_that_is_here_after_a_stall_is_not_abandoned() {
+    let mut bench = Bench::leading();
+    bench.pass(5_000);
+    bench.stall(4_950);
+    assert_eq!(bench.kept_alive(&[("a", 7)]), ["a#7 extended until 19800"]);
+}
+
+#[test]
+fn r11_a_black_hole_of_half_a_lease_revokes_nothing() {
+    let mut bench = Bench::with(Timing { call_timeout: ms(5_000), ..TIMING });
+    bench.opened();
+    bench.contend("a");
+    bench.acquired("a", granted(7));
+    let during = bench.pass(12_500);
+    assert!(!during.iter().any(|told| told.contains("deadline")), "{during:?}");
+    let after = bench.pass(1_000);
+    assert!(after.contains(&"call keep-alive s1".to_owned()), "asked again before the deadline: {after:?}");
+}
