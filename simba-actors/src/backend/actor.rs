@@ -112,7 +112,10 @@ impl BackendActor {
 fn event(notice: Notice) -> SimbaEvent {
     match notice {
         Notice::SessionOpened { session } => SimbaEvent::SessionOpened { session },
-        Notice::OpenFailed { failures, error } | Notice::RenewFailed { failures, error } => {
+        Notice::OpenFailed { failures, error } => {
+            SimbaEvent::OpenFailed { failures, error: error.to_string() }
+        }
+        Notice::RenewFailed { failures, error } => {
             SimbaEvent::RenewFailed { failures, error: error.to_string() }
         }
         Notice::Suspended { remaining } => SimbaEvent::Suspended { remaining },
