@@ -106,7 +106,8 @@ impl Engine {
             return self.emit(Effect::Settled { name: name.clone(), confirmed: true });
         };
         lease.stands_out = true;
-        self.timers.set(Timer::ComeBack(name.clone()), self.now + stay_out);
+        // A handler that fails, or a shorter step-down, takes nothing from the longer one that was promised.
+        self.timers.set_later(Timer::ComeBack(name.clone()), self.now + stay_out);
         self.settle(name, reason);
     }
 

@@ -65,6 +65,22 @@ fn r17_a_step_down_of_what_nobody_wants_is_settled() {
 }
 
 #[test]
+fn r17_a_handler_that_fails_during_a_long_step_down_does_not_shorten_it() {
+    let mut bench = Bench::leading();
+    bench.step_down("a", 60_000);
+    let (reason, stay_out) = (Reason::HandlerFailed, TIMING.lease);
+    bench.step(Input::StandDown { name: name("a"), reason, stay_out });
+    bench.handed_over("a", 7);
+    bench.released();
+    for _ in 0..11 {
+        bench.pass(5_000);
+        bench.kept_alive(&[]);
+    }
+    assert_eq!(bench.pass(4_999), [""; 0]);
+    assert_eq!(bench.pass(1), ["call keep-alive s1", "call acquire a"]);
+}
+
+#[test]
 fn r17_the_stand_down_of_a_stopped_election_does_not_bind_the_next_one() {
     let mut bench = Bench::leading();
     bench.step_down("a", 60_000);
