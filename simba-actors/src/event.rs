@@ -41,6 +41,13 @@ pub enum SimbaEvent {
         /// Its id.
         session: SessionId,
     },
+    /// A session could not be opened; it is tried again.
+    OpenFailed {
+        /// How many tries have failed in a row.
+        failures: u32,
+        /// What the backend said.
+        error: String,
+    },
     /// A keep-alive failed; it is tried again.
     RenewFailed {
         /// How many have failed in a row.

@@ -34,11 +34,7 @@ fn runtime(clock: Clock) -> Runtime {
 }
 
 /// Makes one `#[test]` of every sentence of the contract for a [`Fixture`](crate::Fixture), in a module
-/// of that name.
-///
-/// ```ignore
-/// simba_tck::certify!(memory, MemoryFixture);
-/// ```
+/// of that name: `certify!(memory, MemoryFixture);`. The page of this crate shows a whole file.
 #[macro_export]
 macro_rules! certify {
     ($module:ident, $fixture:ty) => {

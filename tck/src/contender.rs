@@ -63,21 +63,21 @@ impl Contender {
 
     /// Acquires a name that must be free.
     pub(crate) async fn granted(&self, name: &LeaseName) -> Token {
-        match self.acquire(name).await {
-            Acquisition::Granted { token, remaining } => {
-                assert!(remaining <= self.lease, "{name}: {remaining:?} of a lease of {:?}", self.lease);
-                token
-            }
-            other => panic!("{name} is free, yet {other:?}"),
-        }
+        let answer = self.acquire(name).await;
+        let Acquisition::Granted { token, remaining } = answer else {
+            panic!("{name} is free, yet {answer:?}");
+        };
+        assert!(remaining <= self.lease, "{name}: {remaining:?} of a lease of {:?}", self.lease);
+        token
     }
 
     /// Acquires a name that another session must hold.
     pub(crate) async fn refused(&self, name: &LeaseName) -> Option<Duration> {
-        match self.acquire(name).await {
-            Acquisition::Held { free_in } => free_in,
-            other => panic!("{name} is held by another session, yet {other:?}"),
-        }
+        let answer = self.acquire(name).await;
+        let Acquisition::Held { free_in } = answer else {
+            panic!("{name} is held by another session, yet {answer:?}");
+        };
+        free_in
     }
 
     pub(crate) async fn release(&self, name: &LeaseName, token: Token) {

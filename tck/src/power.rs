@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use simba_backends::{BackendError, ErrorKind};
 
 /// A power over the storage that some sentences need to show all of their situations.
+///
+/// Exhaustive on purpose, like [`Outage`]: a power that is new to the suite is one that each fixture has
+/// to say something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Power {
     /// [`Fixture::restart`](crate::Fixture::restart)
     Restart,
@@ -101,7 +103,6 @@ impl fmt::Debug for Fault {
 
 /// How a storage can be out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Outage {
     /// Connections are cut and new ones refused.
     Refused,

@@ -1,11 +1,6 @@
 //! The memory backend keeps the contract, on a paused clock.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test panics where it fails, and prints its figures"
-)]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every answer but the expected one")]
+#![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,7 +52,7 @@ impl Fixture for Memory {
             Power::SkewedClock => "it reads no wall clock",
             Power::Misuse => "it has no credentials, no tables and no foreign data",
             Power::Rival => "no other process can reach it",
-            other => panic!("memory has {other:?}"),
+            Power::LoseHints | Power::Purge => panic!("memory has {power:?}"),
         }
     }
 }

@@ -91,9 +91,12 @@ impl BackendActor {
         }
     }
 
-    fn tell_session(&self, news: SessionNews) {
-        let session = self.board.borrow().session.clone();
-        if let Some(session) = session {
+    /// Tells the last there is. Whoever is routed to has an address of this actor too: forgotten here,
+    /// all of them end with the addresses that users have.
+    fn tell_session_the_last(&self, news: SessionNews) {
+        let mut board = self.board.borrow_mut();
+        board.routes.clear();
+        if let Some(session) = board.session.take() {
             session.do_send(news);
         }
     }
@@ -105,14 +108,17 @@ impl BackendActor {
             let reason = term.reason().unwrap_or(Reason::Closed);
             self.route(&name, LeaseNews::Ended(term, reason));
         }
-        self.tell_session(SessionNews::Died);
+        self.tell_session_the_last(SessionNews::Died);
     }
 }
 
 fn event(notice: Notice) -> SimbaEvent {
     match notice {
         Notice::SessionOpened { session } => SimbaEvent::SessionOpened { session },
-        Notice::OpenFailed { failures, error } | Notice::RenewFailed { failures, error } => {
+        Notice::OpenFailed { failures, error } => {
+            SimbaEvent::OpenFailed { failures, error: error.to_string() }
+        }
+        Notice::RenewFailed { failures, error } => {
             SimbaEvent::RenewFailed { failures, error: error.to_string() }
         }
         Notice::Suspended { remaining } => SimbaEvent::Suspended { remaining },
@@ -152,7 +158,7 @@ impl Handler<Told> for BackendActor {
             Told::Settled { name } => self.route(&name, LeaseNews::Settled),
             Told::Notice(notice) => self.noticed(notice),
             Told::Closed { unfreed, free_in } => {
-                self.tell_session(SessionNews::Closed { unfreed, free_in });
+                self.tell_session_the_last(SessionNews::Closed { unfreed, free_in });
             }
             Told::Died => self.died(),
         }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::{
     course::{Course, End, Leading},
-    leader::{Elected, Leader, Revoked, Roll},
+    leader::{Assignment, Elected, Leader, Revoked, Roll},
     messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
 };
 use crate::{
@@ -63,7 +63,7 @@ impl ElectionActor {
         self.spec.roll.elected(&term);
         self.course = Some(Course::new(term.clone()));
         let sent = match &self.spec.leader {
-            Leader::Work(terms) => terms.send(term).is_ok(),
+            Leader::Work(terms) => terms.send(Assignment::Lead(term)).is_ok(),
             Leader::Actor(listener) => match listener.elected() {
                 None => false,
                 Some(elected) => {
@@ -210,6 +210,7 @@ impl ElectionActor {
 
     fn over(&mut self) {
         self.state = State::Ended;
+        self.spec.leader.dismiss();
         for reply in self.stops.drain(..) {
             // Who waited may be gone; the election has ended.
             let _ = reply.send(());

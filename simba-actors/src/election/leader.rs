@@ -103,7 +103,14 @@ impl Listener {
 pub(crate) enum Leader {
     Actor(Listener),
     /// The loop of a job, which takes one term after the other.
-    Work(mpsc::UnboundedSender<Term>),
+    Work(mpsc::UnboundedSender<Assignment>),
+}
+
+/// What the loop of a job takes.
+pub(crate) enum Assignment {
+    Lead(Term),
+    /// The election has ended. The loop has an address of it, so it cannot wait for the actor's end.
+    Leave,
 }
 
 impl Leader {
@@ -111,6 +118,15 @@ impl Leader {
         match self {
             Self::Actor(listener) => listener.is_gone(),
             Self::Work(terms) => terms.is_closed(),
+        }
+    }
+
+    /// Nothing follows: a job's loop ends.
+    pub(super) fn dismiss(&self) {
+        match self {
+            Self::Actor(_) => {}
+            // The loop may have ended by itself.
+            Self::Work(terms) => drop(terms.send(Assignment::Leave)),
         }
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Attempt {
     /// The floor when the attempt was sent (R19).
     floor: Option<Token>,
     pace: Pace,
-    /// A hint came meanwhile: the answer may be older than the news.
-    pub(super) hinted: bool,
+    /// A hint came meanwhile, and calls for another attempt then: the answer may be older than the news.
+    pub(super) again_at: Option<Instant>,
 }
 
 impl Engine {
@@ -77,7 +77,7 @@ impl Engine {
             let floor = self.floors.get(&name);
             let Some(lease) = self.leases.get_mut(&name) else { continue };
             if let Stage::Queued { pace, .. } = lease.stage {
-                lease.stage = Stage::Attempting(Attempt { call, floor, pace, hinted: false });
+                lease.stage = Stage::Attempting(Attempt { call, floor, pace, again_at: None });
             }
         }
     }
@@ -169,6 +169,9 @@ impl Engine {
         if let Some(free_in) = free_in {
             self.compare_lease(free_in);
         }
+        if let Some(lease) = self.leases.get_mut(name) {
+            lease.failures = 0;
+        }
         if attempt.pace == Pace::Rush {
             self.race_lost(name);
         }
@@ -180,8 +183,8 @@ impl Engine {
             Some(_) | None => (regular, Pace::Regular),
         };
         self.wait(name, pause, pace);
-        if attempt.hinted {
-            self.call_up(name, Duration::ZERO);
+        if let Some(at) = attempt.again_at {
+            self.call_up(name, at.max(self.now));
         }
     }
 
@@ -203,9 +206,12 @@ impl Engine {
 
     /// Waits for the next attempt, if there is to be one.
     fn wait(&mut self, name: &LeaseName, pause: Duration, pace: Pace) {
-        let Some(lease) = self.leases.get_mut(name) else { return };
-        lease.failures = if pace == Pace::Rush { 0 } else { lease.failures };
-        if lease.wanted.is_some() && !lease.stands_out && self.closing.is_none() {
+        let contends = self.leases.get(name).is_some_and(|lease| self.contends(lease));
+        // A release that is pending calls the name up again when it is confirmed.
+        if contends
+            && !self.releases.pending(name)
+            && let Some(lease) = self.leases.get_mut(name)
+        {
             lease.stage = Stage::Waiting { pace };
             self.timers.set(Timer::Retry(name.clone()), self.now + pause);
             self.watch(name);

@@ -49,6 +49,11 @@ impl Calls {
         !self.in_flight.is_empty()
     }
 
+    pub(super) fn fresh_id(&mut self) -> CallId {
+        self.last += 1;
+        CallId(self.last)
+    }
+
     fn take(&mut self, id: CallId) -> Option<InFlight> {
         for slot in
             [&mut self.keep_alive, &mut self.acquire, &mut self.release, &mut self.open, &mut self.close]
@@ -64,13 +69,27 @@ impl Calls {
 impl Engine {
     /// Sends a call; its time-out is a timer like all others.
     pub(super) fn send(&mut self, call: Call) -> CallId {
-        self.calls.last += 1;
-        let id = CallId(self.calls.last);
+        let id = self.calls.fresh_id();
         let in_flight = InFlight { call: call.clone(), sent_at: self.now, ticket: self.next_ticket() };
         self.calls.in_flight.insert(id, in_flight);
-        self.timers.set(Timer::CallTimeout(id), self.now + self.timing.call_timeout);
+        self.timers.set(Timer::CallTimeout(id), self.now + self.patience(&call));
         self.emit(Effect::Call { id, call });
         id
+    }
+
+    /// How long a call may take. A keep-alive leaves half of what is left for the next, so that a black
+    /// hole of half a lease revokes nothing.
+    fn patience(&self, call: &Call) -> Duration {
+        let most = self.timing.call_timeout;
+        let left = self.live().map_or(Duration::ZERO, |live| self.now.until(live.valid_until));
+        match call {
+            Call::KeepAlive { .. } if !left.is_zero() => most.min((left / 2).max(self.timing.min_backoff)),
+            Call::KeepAlive { .. }
+            | Call::Open { .. }
+            | Call::Acquire { .. }
+            | Call::Release { .. }
+            | Call::Close { .. } => most,
+        }
     }
 
     /// The answer of a call. One that is no longer in flight was abandoned: it changes nothing (R9, R10),

@@ -2,7 +2,7 @@
 
 use simba_backends::{BackendError, LeaseName, SessionId};
 
-use super::{Call, Effect, Engine, Reason, Timer, lease::Stage, session::Session};
+use super::{Answer, Call, Effect, Engine, Input, Reason, Timer, lease::Stage, session::Session};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Closing {
@@ -82,15 +82,26 @@ impl Engine {
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let mut unfreed: Vec<_> = held.chain(self.releases.names()).cloned().collect();
+        let unreleased = self.releases.names().chain(self.in_doubt.keys());
+        let mut unfreed: Vec<_> = held.chain(unreleased).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
         self.finish(unfreed);
     }
 
+    /// A session whose opening is answered late is closed even now; nobody waits for that.
+    pub(super) fn after_the_end(&mut self, input: Input) {
+        if let Input::Answer { answer: Answer::Opened(Ok(opened)), .. } = input {
+            let id = self.calls.fresh_id();
+            self.emit(Effect::Call { id, call: Call::Close { session: opened.session } });
+        }
+    }
+
     fn finish(&mut self, unfreed: Vec<LeaseName>) {
         let confirmed = unfreed.is_empty();
-        let free_at = self.live().map(|live| live.confirmed_at + self.timing.lease);
+        // A keep-alive without answer may have taken effect as late as now.
+        let (lease, drift_ppm) = (self.timing.lease, self.timing.drift_ppm);
+        let free_at = self.live().map(|_| self.now + lease + lease * drift_ppm / 1_000_000);
         let settling = self.leases.iter().filter(|(_, lease)| lease.settling);
         let settling: Vec<_> = settling.map(|(name, _)| name.clone()).collect();
         for name in settling {

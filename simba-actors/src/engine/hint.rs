@@ -5,7 +5,7 @@ use std::time::Duration;
 use simba_backends::{Hint, LeaseName};
 
 use super::{
-    Engine, Timer,
+    Engine, Instant, Timer,
     lease::{Pace, Stage},
 };
 
@@ -19,13 +19,13 @@ impl Engine {
             Hint::Released { name, waiters } => {
                 let others = waiters.map_or(0, |waiters| waiters.saturating_sub(1));
                 let window = (PER_WAITER * others).max(self.window(&name));
-                self.call_up(&name, window);
+                self.call_up(&name, self.now + self.spread(&name, window));
             }
             Hint::Gap => {
                 let waiting = self.leases.iter().filter(|(_, lease)| lease.watched);
                 let waiting: Vec<_> = waiting.map(|(name, _)| name.clone()).collect();
                 for name in waiting {
-                    self.call_up(&name, self.window(&name));
+                    self.call_up(&name, self.now + self.spread(&name, self.window(&name)));
                 }
             }
             // Groups look for themselves.
@@ -33,16 +33,17 @@ impl Engine {
         }
     }
 
-    /// Moves the next attempt up to a random point within `window`.
-    pub(super) fn call_up(&mut self, name: &LeaseName, window: Duration) {
-        let at = self.now + self.spread(name, window);
+    /// Moves the next attempt up.
+    pub(super) fn call_up(&mut self, name: &LeaseName, at: Instant) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         match &mut lease.stage {
             Stage::Waiting { pace } => {
                 *pace = Pace::Rush;
                 self.timers.set_earlier(Timer::Retry(name.clone()), at);
             }
-            Stage::Attempting(attempt) => attempt.hinted = true,
+            Stage::Attempting(attempt) => {
+                attempt.again_at = Some(attempt.again_at.map_or(at, |before| before.min(at)));
+            }
             Stage::Idle | Stage::Queued { .. } | Stage::Held(_) => {}
         }
     }

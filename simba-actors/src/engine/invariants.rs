@@ -40,10 +40,7 @@ impl Engine {
         let comes_back = !lease.stands_out || self.timers.is_set(&Timer::ComeBack(name.clone()));
         let settles = !lease.settling || self.timers.is_set(&Timer::Settle(name.clone()));
         let moves = match &lease.stage {
-            Stage::Idle => {
-                let contends = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
-                !contends || self.releases.pending(name)
-            }
+            Stage::Idle => !self.contends(lease) || self.releases.pending(name),
             Stage::Waiting { .. } => self.timers.is_set(&Timer::Retry(name.clone())),
             Stage::Queued { place, .. } => self.ready.get(place) == Some(name),
             Stage::Attempting(_) => self.calls.acquire.is_some(),

@@ -96,6 +96,8 @@ impl Engine {
             return self.emit(Effect::Settled { name: name.clone(), confirmed: true });
         };
         lease.wanted = None;
+        lease.stands_out = false;
+        self.timers.cancel(&Timer::ComeBack(name.clone()));
         self.settle(name, reason);
     }
 
@@ -104,7 +106,8 @@ impl Engine {
             return self.emit(Effect::Settled { name: name.clone(), confirmed: true });
         };
         lease.stands_out = true;
-        self.timers.set(Timer::ComeBack(name.clone()), self.now + stay_out);
+        // A handler that fails, or a shorter step-down, takes nothing from the longer one that was promised.
+        self.timers.set_later(Timer::ComeBack(name.clone()), self.now + stay_out);
         self.settle(name, reason);
     }
 
@@ -115,14 +118,18 @@ impl Engine {
         }
     }
 
+    /// Whether a lease is wanted now.
+    pub(super) fn contends(&self, lease: &Lease) -> bool {
+        lease.wanted.is_some() && !lease.stands_out && self.closing.is_none()
+    }
+
     /// Puts a name in the queue if it is wanted, does not stand out and nothing of it is under way.
     ///
     /// While a release of an older token is pending nothing is asked for: an abandoned release could
-    /// meet the new lease on a storage that cannot compare tokens.
+    /// meet the new lease on a storage that compares the token and deletes in two steps.
     pub(super) fn contend_again(&mut self, name: &LeaseName) {
         let Some(lease) = self.leases.get(name) else { return };
-        let wants = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
-        if wants && lease.stage == Stage::Idle && !self.releases.pending(name) {
+        if self.contends(lease) && lease.stage == Stage::Idle && !self.releases.pending(name) {
             self.enqueue(name, Pace::Regular);
         }
     }
@@ -144,7 +151,8 @@ impl Engine {
             None if attempting => self.now + patience * 2,
             None => self.now + patience,
         };
-        self.timers.set(Timer::Settle(name.clone()), by);
+        // Who asked first is not kept waiting by who asks again.
+        self.timers.set_earlier(Timer::Settle(name.clone()), by);
         if let Some(held) = held.filter(|held| held.hand_over.is_none()) {
             self.begin_hand_over(name, &held, reason);
         }
@@ -170,7 +178,7 @@ impl Engine {
         self.settled(name, false);
     }
 
-    fn settled(&mut self, name: &LeaseName, confirmed: bool) {
+    pub(super) fn settled(&mut self, name: &LeaseName, confirmed: bool) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         if std::mem::take(&mut lease.settling) {
             self.timers.cancel(&Timer::Settle(name.clone()));
@@ -186,7 +194,6 @@ impl Engine {
         if certain && unused && !lease.settling {
             self.unwatch(name);
             self.leases.remove(name);
-            self.timers.cancel(&Timer::ComeBack(name.clone()));
         }
     }
 

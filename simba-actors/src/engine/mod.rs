@@ -120,10 +120,15 @@ impl Engine {
     /// however early it was sent.
     pub(crate) fn step(&mut self, moment: Moment, input: Input) -> Vec<Effect> {
         if self.is_done() {
-            return Vec::new();
+            self.after_the_end(input);
+            return std::mem::take(&mut self.effects);
         }
         self.now = self.now.max(moment.now);
         self.chance = moment.chance;
+        if let Input::Answer { call, .. } = &input {
+            // After a stall the time-out is due as well; an answer that is here was not waited for in vain.
+            self.timers.cancel(&Timer::CallTimeout(*call));
+        }
         self.fire_due();
         self.apply(input);
         self.fire_due();

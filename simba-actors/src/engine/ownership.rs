@@ -3,14 +3,19 @@
 use simba_backends::{LeaseName, Token};
 
 use super::{
-    Effect, Engine, Instant, Notice, Reason, Timer,
+    Effect, Engine, Goal, Instant, Notice, Reason, Timer,
     lease::{Held, Stage},
 };
 
 impl Engine {
+    /// The term that runs or is handed over.
+    pub(super) fn held(&self, name: &LeaseName) -> Option<&Held> {
+        self.leases.get(name).and_then(|lease| lease.held())
+    }
+
     /// Whether that token is held here, be it for a term that runs or one that is handed over.
     pub(super) fn holds(&self, name: &LeaseName, token: Token) -> bool {
-        self.leases.get(name).and_then(|lease| lease.held()).is_some_and(|held| held.token == token)
+        self.held(name).is_some_and(|held| held.token == token)
     }
 
     /// A keep-alive listed it, or an attempt answered that it was ours already.
@@ -44,7 +49,7 @@ impl Engine {
             return;
         }
         let is_new = Some(token) > floor;
-        if is_new && self.leases.get(name).and_then(|lease| lease.held()).is_some() {
+        if is_new && self.held(name).is_some() {
             // A newer token is ours, so the one we held was lost and taken again by a late attempt.
             self.end(name, Reason::LeaseLost);
         }
@@ -57,19 +62,20 @@ impl Engine {
 
     fn may_start(&self, name: &LeaseName) -> bool {
         let Some(lease) = self.leases.get(name) else { return false };
-        let wanted = lease.wanted.is_some() && !lease.stands_out && self.closing.is_none();
-        wanted && lease.held().is_none() && !self.releases.pending(name)
+        self.contends(lease) && lease.held().is_none() && !self.releases.pending(name)
     }
 
     fn start(&mut self, name: &LeaseName, token: Token, valid_until: Instant) {
         let Some(session) = self.live().map(|live| live.id.clone()) else { return };
+        // Who still waits to hear that nothing is left is told now: from here on something is.
+        self.settled(name, false);
         self.stop_waiting(name);
         self.unwatch(name);
         self.floors.set(name, token);
         let ticket = self.next_ticket();
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.failures = 0;
-        if lease.wanted == Some(super::Goal::OneTerm) {
+        if lease.wanted == Some(Goal::OneTerm) {
             lease.wanted = None;
         }
         lease.stage = Stage::Held(Held { token, ticket, valid_until, hand_over: None });
@@ -79,7 +85,7 @@ impl Engine {
 
     /// The timer was set when the term started; keep-alives may have moved the deadline since.
     pub(super) fn deadline_passed(&mut self, name: &LeaseName) {
-        let Some(held) = self.leases.get(name).and_then(|lease| lease.held()) else { return };
+        let Some(held) = self.held(name) else { return };
         if held.valid_until > self.now {
             let valid_until = held.valid_until;
             self.timers.set(Timer::Deadline(name.clone()), valid_until);
@@ -90,7 +96,7 @@ impl Engine {
 
     /// Another thread saw the published deadline pass before it could be extended: validity falls once.
     pub(super) fn lapsed(&mut self, name: &LeaseName, token: Token) {
-        let held = self.leases.get(name).and_then(|lease| lease.held());
+        let held = self.held(name);
         if held.is_some_and(|held| held.token == token && held.hand_over.is_none()) {
             self.run_out(name);
         }
@@ -98,7 +104,7 @@ impl Engine {
 
     /// R11: the term ends here; the lease, which may still be ours, is released and acquired anew.
     fn run_out(&mut self, name: &LeaseName) {
-        let Some(token) = self.leases.get(name).and_then(|lease| lease.held()).map(|held| held.token) else {
+        let Some(token) = self.held(name).map(|held| held.token) else {
             return;
         };
         self.end(name, Reason::Deadline);
@@ -107,7 +113,7 @@ impl Engine {
 
     /// A forced end: at once, whatever the handlers do.
     pub(super) fn end(&mut self, name: &LeaseName, reason: Reason) {
-        let Some(held) = self.leases.get(name).and_then(|lease| lease.held()) else { return };
+        let Some(held) = self.held(name) else { return };
         let (token, handing_over) = (held.token, held.hand_over.is_some());
         self.drop_held(name);
         if handing_over {
@@ -129,7 +135,7 @@ impl Engine {
     }
 
     pub(super) fn handed_over(&mut self, name: &LeaseName, token: Token) {
-        let held = self.leases.get(name).and_then(|lease| lease.held());
+        let held = self.held(name);
         if held.is_some_and(|held| held.token == token && held.hand_over.is_some()) {
             self.drop_held(name);
             self.release(name, token);
@@ -137,7 +143,7 @@ impl Engine {
     }
 
     pub(super) fn hand_over_timed_out(&mut self, name: &LeaseName) {
-        let Some(token) = self.leases.get(name).and_then(|lease| lease.held()).map(|held| held.token) else {
+        let Some(token) = self.held(name).map(|held| held.token) else {
             return;
         };
         self.emit(Effect::Overdue { name: name.clone(), token });

@@ -37,9 +37,11 @@ impl Releases {
 }
 
 impl Engine {
-    /// Decides that a token is to be released: it never starts a term from now on (R1).
+    /// Decides that a token is to be released: it never starts a term from now on (R1), and the name is
+    /// not asked for before that is confirmed.
     pub(super) fn release(&mut self, name: &LeaseName, token: Token) {
         self.floors.raise(name, token);
+        self.stop_waiting(name);
         let release = (name.clone(), token);
         if !self.releases.pending.contains_key(&release) {
             self.releases.pending.insert(release.clone(), 0);
@@ -67,10 +69,13 @@ impl Engine {
         answer: Result<Vec<(LeaseName, Release)>, BackendError>,
     ) {
         let answers = answer.unwrap_or_default();
-        let gone = answers.iter().filter(|(_, release)| matches!(release, Release::Gone));
-        let gone: BTreeSet<_> = gone.map(|(name, _)| name).collect();
+        // An answer names no token: of two tokens of one name, both are gone or both are tried again.
+        let mut gone = BTreeMap::new();
+        for (name, release) in &answers {
+            *gone.entry(name).or_insert(true) &= matches!(release, Release::Gone);
+        }
         for (name, token) in leases {
-            if gone.contains(name) {
+            if gone.get(name) == Some(&true) {
                 self.release_confirmed(name, *token);
             } else {
                 self.release_failed(name, *token);

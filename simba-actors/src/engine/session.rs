@@ -38,7 +38,6 @@ pub(super) struct Live {
     pub(super) confirmed_at: Instant,
     /// Until when the session is certain to live.
     pub(super) valid_until: Instant,
-    last_sent: Instant,
     /// Keep-alives that failed since the last one that was answered.
     pub(super) failures: u32,
     /// A keep-alive is wanted out of turn: an attempt had no answer (R8).
@@ -79,7 +78,6 @@ impl Engine {
             id: opened.session.clone(),
             confirmed_at: sent_at,
             valid_until: self.timing.valid_until(sent_at, opened.remaining),
-            last_sent: sent_at,
             failures: 0,
             in_doubt: false,
             comparable: None,
@@ -102,9 +100,12 @@ impl Engine {
         if self.closing.is_some() || self.calls.keep_alive.is_some() {
             return;
         }
-        let now = self.now;
+        let (now, lease) = (self.now, self.timing.lease);
         let Some(live) = self.live_mut() else { return };
-        live.last_sent = now;
+        if live.confirmed_at + lease <= now {
+            // The session's end is due as well, after a stall: it counts as expired without asking (R11).
+            return;
+        }
         live.in_doubt = false;
         let call = Call::KeepAlive { session: live.id.clone() };
         self.calls.keep_alive = Some(self.send(call));
@@ -144,11 +145,18 @@ impl Engine {
         live.failures += 1;
         live.comparable = None;
         let (failures, remaining) = (live.failures, now.until(live.valid_until));
-        self.timers.set(Timer::Renew, now + self.timing.backoff(failures));
+        self.timers.set(Timer::Renew, now + self.renew_pause(failures, remaining));
         self.notice(Notice::RenewFailed { failures, error });
         if failures == 1 {
             self.notice(Notice::Suspended { remaining });
         }
+    }
+
+    /// The back-off, but half of what is left while something is: a storage that comes back before the
+    /// deadline is asked before it.
+    fn renew_pause(&self, failures: u32, remaining: Duration) -> Duration {
+        let backoff = self.timing.backoff(failures);
+        if remaining.is_zero() { backoff } else { backoff.min((remaining / 2).max(self.timing.min_backoff)) }
     }
 
     fn renewed(&mut self, sent_at: Instant, remaining: Duration, server_elapsed: Option<Duration>) {
@@ -208,12 +216,13 @@ impl Engine {
                 self.claim_listed(name, *token, valid_until);
             }
         }
-        self.doubts_settled(ticket);
+        self.doubts_settled(ticket, unknown);
     }
 
-    /// A list that was asked for after an attempt without answer has told what became of it.
-    fn doubts_settled(&mut self, ticket: u64) {
-        let told = self.in_doubt.extract_if(.., |_, doubted| *doubted < ticket);
+    /// A list that was asked for after an attempt without answer has told what became of it, unless it
+    /// left the name open: then the next one tells.
+    fn doubts_settled(&mut self, ticket: u64, unknown: &[LeaseName]) {
+        let told = self.in_doubt.extract_if(.., |name, doubted| *doubted < ticket && !unknown.contains(name));
         let told: Vec<_> = told.map(|(name, _)| name).collect();
         for name in told {
             self.check_settled(&name);
@@ -251,8 +260,8 @@ impl Engine {
         self.timers.cancel(&Timer::Renew);
         self.timers.cancel(&Timer::SessionLost);
         self.drop_calls_of_session();
+        let confirmed_at = live.confirmed_at;
         self.notice(Notice::SessionExpired { session: live.id.clone() });
-        self.send(Call::Close { session: live.id });
         self.drop_releases();
         self.in_doubt.clear();
         let names: Vec<_> = self.leases.keys().cloned().collect();
@@ -262,7 +271,10 @@ impl Engine {
             self.contend_again(&name);
             self.check_settled(&name);
         }
-        self.timers.set(Timer::Open, self.now);
+        // After the ends above: a close that overtakes them frees leases whose terms still look valid.
+        self.send(Call::Close { session: live.id });
+        // At once, but no faster than this: a storage could say "expired" to each fresh session.
+        self.timers.set(Timer::Open, self.now.max(confirmed_at + self.timing.min_backoff));
     }
 
     /// Whether that session is the present one.

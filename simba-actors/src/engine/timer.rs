@@ -81,6 +81,13 @@ impl Timers {
         }
     }
 
+    /// Sets a timer unless it is set to a later time already.
+    pub(super) fn set_later(&mut self, timer: Timer, at: Instant) {
+        if self.set.get(&timer).is_none_or(|before| *before < at) {
+            self.set(timer, at);
+        }
+    }
+
     pub(super) fn cancel(&mut self, timer: &Timer) {
         if let Some(at) = self.set.remove(timer) {
             self.queue.remove(&(at, timer.clone()));

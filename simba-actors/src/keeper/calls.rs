@@ -9,6 +9,8 @@ use futures_util::{
 };
 use simba_backends::{BackendError, ErrorKind, LeaseBackend, Outcome};
 
+use tokio::time::timeout;
+
 use crate::engine::{Answer, Call, CallId};
 
 /// Calls the storage. A call that panics answers with an error; one that is abandoned is dropped.
@@ -38,6 +40,10 @@ impl Calls {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+
     /// The next answer. Cancel safe: an answer is lost only with the call itself.
     pub(super) async fn next(&mut self) -> (CallId, Answer) {
         loop {
@@ -55,7 +61,12 @@ impl Calls {
 
 async fn answer(backend: Arc<dyn LeaseBackend>, lease: Duration, call: Call) -> Answer {
     match call {
-        Call::Open { metadata } => Answer::Opened(guarded(backend.open_session(lease, &metadata)).await),
+        Call::Open { metadata } => {
+            // The engine never abandons it, because a session that opens late must be closed; but after a
+            // lease there is none any more.
+            let opened = timeout(lease, guarded(backend.open_session(lease, &metadata))).await;
+            Answer::Opened(opened.unwrap_or_else(|_elapsed| Err(BackendError::timeout("no session opened"))))
+        }
         Call::KeepAlive { session } => Answer::KeptAlive(guarded(backend.keep_alive(&session, lease)).await),
         Call::Acquire { session, names } => {
             Answer::Acquired(guarded(backend.acquire(&session, &names)).await)

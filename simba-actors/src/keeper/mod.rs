@@ -13,7 +13,10 @@ use actix::Recipient;
 use futures_util::StreamExt;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use simba_backends::{Hint, HintSource, LeaseBackend};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
 use self::calls::Calls;
 use crate::{
@@ -44,6 +47,7 @@ pub(crate) struct Keeper {
     terms: Terms,
     engine: Engine,
     clock: Clock,
+    lease: Duration,
     chance: SmallRng,
     inputs: mpsc::UnboundedReceiver<Input>,
     calls: Calls,
@@ -67,6 +71,7 @@ impl Keeper {
             terms: Terms::default(),
             engine: Engine::new(config.timing(), config.metadata().clone()),
             clock,
+            lease: config.lease(),
             chance: SmallRng::seed_from_u64(seed),
             inputs,
             hints: backend.hints(),
@@ -82,6 +87,17 @@ impl Keeper {
         while self.step(input) == Next::Step {
             let Some(next) = self.next_input().await else { return };
             input = next;
+        }
+        let lease = self.lease;
+        // Who closed has been answered; an error only says that the storage has not answered for a lease.
+        let _ = timeout(lease, self.linger()).await;
+    }
+
+    /// Waits for the calls that are in flight at the end: a session that opens now is closed (R14).
+    async fn linger(&mut self) {
+        while !self.calls.is_empty() {
+            let (call, answer) = self.calls.next().await;
+            self.step(Input::Answer { call, answer });
         }
     }
 

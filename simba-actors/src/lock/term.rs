@@ -1,6 +1,6 @@
 //! The credential of a lock.
 
-use std::{fmt, mem, ops::Deref};
+use std::{fmt, ops::Deref};
 
 use actix::Addr;
 use tokio::sync::oneshot;
@@ -15,12 +15,13 @@ use crate::{Reason, Term};
 #[must_use = "dropping it releases the lock"]
 pub struct LockTerm {
     term: Term,
-    lock: Addr<LockActor>,
+    /// `None` once it was asked to release: it ends with the last address.
+    lock: Option<Addr<LockActor>>,
 }
 
 impl LockTerm {
     pub(super) fn new(term: Term, lock: Addr<LockActor>) -> Self {
-        Self { term, lock }
+        Self { term, lock: Some(lock) }
     }
 
     /// Releases the lock and waits until the storage has confirmed it, at the latest until the lease would
@@ -33,22 +34,21 @@ impl LockTerm {
     /// # Cancel safety
     ///
     /// The lock is released even if the future is dropped.
-    pub async fn release(self) -> Result<(), LockError> {
-        let term = self.term.clone();
+    pub async fn release(mut self) -> Result<(), LockError> {
         let (reply, answer) = oneshot::channel();
         self.unlock(Some(reply));
-        // Its drop would only ask again.
-        mem::forget(self);
         // No answer means that the lock's actor is gone, and with it the lock.
         let _ = answer.await;
-        match term.reason() {
+        match self.term.reason() {
             None | Some(Reason::Released) => Ok(()),
-            Some(reason) => Err(LockError::Lost { name: term.name().clone(), reason }),
+            Some(reason) => Err(LockError::Lost { name: self.term.name().clone(), reason }),
         }
     }
 
-    fn unlock(&self, reply: Option<oneshot::Sender<()>>) {
-        self.lock.do_send(Unlock { token: self.term.token(), reply });
+    fn unlock(&mut self, reply: Option<oneshot::Sender<()>>) {
+        if let Some(lock) = self.lock.take() {
+            lock.do_send(Unlock { token: self.term.token(), reply });
+        }
     }
 }
 

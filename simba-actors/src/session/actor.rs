@@ -170,6 +170,18 @@ impl SessionActor {
         }
     }
 
+    /// Nothing announces that a user's actor is gone (R16), so somebody has to look, until all is closed.
+    fn look_at_leaders(&self, ctx: &mut Context<Self>) {
+        if let State::Closed(_) = self.children.borrow().state {
+            return;
+        }
+        for election in self.children.borrow().elections.values() {
+            election.do_send(CheckLeader);
+        }
+        let pace = (self.renew / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
+        ctx.run_later(pace, |actor, ctx| actor.look_at_leaders(ctx));
+    }
+
     /// Every child first tells its users, then whoever closed is told, then the thread may end.
     fn closed(&self, report: ClosedReport, ctx: &mut Context<Self>) {
         let farewell = join_all(self.farewells());
@@ -213,13 +225,7 @@ impl Actor for SessionActor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.backend.do_send(Report { to: ctx.address().recipient() });
-        // Nothing announces that a user's actor is gone (R16), so somebody has to look.
-        let pace = (self.renew / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
-        ctx.run_interval(pace, |actor, _| {
-            for election in actor.children.borrow().elections.values() {
-                election.do_send(CheckLeader);
-            }
-        });
+        self.look_at_leaders(ctx);
     }
 }
 

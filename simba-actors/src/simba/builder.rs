@@ -28,6 +28,7 @@ pub struct SimbaBuilder {
     storage: Option<Storage>,
     config: SimbaConfig,
     place: Place,
+    seed: Option<u64>,
 }
 
 /// Where the leases are kept.
@@ -45,7 +46,7 @@ enum Place {
 
 impl SimbaBuilder {
     pub(super) fn new() -> Self {
-        Self { storage: None, config: SimbaConfig::default(), place: Place::OwnThread }
+        Self { storage: None, config: SimbaConfig::default(), place: Place::OwnThread, seed: None }
     }
 
     /// Keeps the leases in the storage that a URL names.
@@ -75,6 +76,13 @@ impl SimbaBuilder {
         self
     }
 
+    /// Seeds the random part of every delay; by default with randomness of the operating system, on this
+    /// thread with a constant. Two processes that contend must not share a seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Opens the session.
     ///
     /// # Errors
@@ -89,7 +97,7 @@ impl SimbaBuilder {
     ///
     /// A session that was opened for a dropped call is closed again.
     pub async fn connect(self) -> Result<Simba, ConnectError> {
-        let Self { storage, config, place } = self;
+        let Self { storage, config, place, seed } = self;
         let storage = storage.ok_or(ConnectError::NoStorage)?;
         let events = EventBus::new();
         let plan = |clock, seed| thread::Plan {
@@ -100,8 +108,8 @@ impl SimbaBuilder {
             seed,
         };
         let ready = match place {
-            Place::OwnThread => thread::spawn(plan(Clock::Boot, entropy()))?,
-            Place::Here => thread::spawn_here(plan(Clock::tokio(), SEED_OF_TESTS)),
+            Place::OwnThread => thread::spawn(plan(Clock::Boot, seed.unwrap_or_else(entropy)))?,
+            Place::Here => thread::spawn_here(plan(Clock::tokio(), seed.unwrap_or(SEED_OF_TESTS))),
         };
         let handles: Handles = ready.await.map_err(|_gone| ConnectError::Interrupted)??;
         Ok(Simba { inner: Arc::new(Inner { handles, gate: Gate::new(), events, config }) })

@@ -39,7 +39,8 @@ pub struct Simba {
     inner: Arc<Inner>,
 }
 
-/// The addresses of what runs on Simba's thread.
+/// The addresses of what runs on Simba's thread. Dropping them closes it without waiting, also when they
+/// are dropped on their way to who connects.
 pub(crate) struct Handles {
     session: Addr<SessionActor>,
     backend: Addr<BackendActor>,
@@ -153,9 +154,9 @@ impl Simba {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Handles {
     fn drop(&mut self) {
-        self.handles.session.do_send(CloseSession { reply: None });
+        self.session.do_send(CloseSession { reply: None });
     }
 }
 

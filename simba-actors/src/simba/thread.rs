@@ -116,8 +116,9 @@ async fn introduce(
         Ok(Err(error)) => Err(error.into()),
         Err(_gone) => Err(ConnectError::Interrupted),
     };
-    let failed = handles.is_err();
-    if ready.send(handles).is_err() || failed {
+    if handles.is_err() {
         session.do_send(CloseSession { reply: None });
     }
+    // Nobody may be there any more; dropped, the handles close it all.
+    let _ = ready.send(handles);
 }

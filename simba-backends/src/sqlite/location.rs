@@ -80,3 +80,19 @@ pub(super) fn check(path: &Path) -> Result<(), BackendError> {
         Some(_) | None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_relative_or_absolute_place_is_an_absolute_path() {
+        let here = std::env::current_dir().unwrap();
+        for given in ["sqlite://a%20b.db", "sqlite:a b.db", "sqlite:./a b.db", "a b.db"] {
+            assert_eq!(resolve(Path::new(given)).unwrap(), here.join("a b.db"), "{given}");
+        }
+        for given in ["sqlite:///a%3Fb.db", "sqlite:/a?b.db".replace('?', "%3f").as_str(), "/a?b.db"] {
+            assert_eq!(resolve(Path::new(given)).unwrap(), Path::new("/a?b.db"), "{given}");
+        }
+    }
+}

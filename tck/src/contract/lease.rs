@@ -103,12 +103,12 @@ pub async fn l5_the_holders_repeat_is_already_owned_with_the_same_token(fixture:
     let n = name("n");
     let first = mine.granted(&n).await;
     for repeat in [&mine, &mine, &elsewhere] {
-        assert_eq!(already_owned(repeat.acquire(&n).await, lasting(fixture)), Some(first));
+        assert_eq!(already_owned(repeat.acquire(&n).await, lasting(fixture)), first);
         assert_eq!(mine.owned().await[&n], first);
     }
     mine.release(&n, first).await;
     let again = mine.granted(&n).await;
-    assert_eq!(already_owned(elsewhere.acquire(&n).await, lasting(fixture)), Some(again));
+    assert_eq!(already_owned(elsewhere.acquire(&n).await, lasting(fixture)), again);
 
     let repeats = vec![mine.clone(); 16];
     let answers = Contender::race(&repeats, |mine| async move { mine.acquire(&name("raced")).await }).await;
@@ -117,15 +117,16 @@ pub async fn l5_the_holders_repeat_is_already_owned_with_the_same_token(fixture:
         answers.into_iter().partition(|answer| matches!(answer, Acquisition::Granted { .. }));
     assert_eq!(granted.len(), 1, "one of the racing calls started the term");
     for answer in repeated {
-        assert_eq!(already_owned(answer, lasting(fixture)), Some(token));
+        assert_eq!(already_owned(answer, lasting(fixture)), token);
     }
 }
 
-fn already_owned(answer: Acquisition, lease: Duration) -> Option<Token> {
-    match answer {
-        Acquisition::AlreadyOwned { token, remaining } if remaining <= lease => Some(token),
-        other => panic!("the session held it already: {other:?}"),
-    }
+fn already_owned(answer: Acquisition, lease: Duration) -> Token {
+    let Acquisition::AlreadyOwned { token, remaining } = answer else {
+        panic!("the session held it already: {answer:?}");
+    };
+    assert!(remaining <= lease, "{remaining:?} of a lease of {lease:?}");
+    token
 }
 
 /// **L6** A release frees and is idempotent; a stale token, or another session's release, changes nothing.

@@ -46,7 +46,7 @@ async fn one_is_granted(racers: &[Contender], n: &LeaseName) -> (Contender, Toke
         match answer {
             Acquisition::Granted { token, .. } => granted.push((racer, token)),
             Acquisition::Held { .. } => {}
-            other => panic!("{n}: {other:?}"),
+            Acquisition::AlreadyOwned { .. } | Acquisition::Failed(_) => panic!("{n}: {answer:?}"),
         }
     }
     assert_eq!(granted.len(), 1, "{n} was granted to {granted:?}");

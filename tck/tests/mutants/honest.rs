@@ -32,6 +32,8 @@ struct Wire {
     outage: Option<Outage>,
     held: BTreeSet<String>,
     corrupt: BTreeSet<LeaseName>,
+    /// Sessions whose close failed after it had removed their own record.
+    half_closed: BTreeSet<SessionId>,
     rival_is_stopped: bool,
 }
 
@@ -62,6 +64,14 @@ impl Honest {
 
     pub(crate) fn corrupt(&self, name: &LeaseName) {
         self.wire().corrupt.insert(name.clone());
+    }
+
+    pub(crate) fn half_close(&self, session: &SessionId) {
+        self.wire().half_closed.insert(session.clone());
+    }
+
+    pub(crate) fn is_half_closed(&self, session: &SessionId) -> bool {
+        self.wire().half_closed.contains(session)
     }
 
     pub(crate) fn break_down(&self, outage: Outage) -> Fault {
@@ -169,6 +179,9 @@ impl LeaseBackend for Honest {
     async fn keep_alive(&self, session: &SessionId, lease: Duration) -> Result<KeepAlive, BackendError> {
         self.send(Call::Write).await?;
         self.wait_for(session.as_str()).await;
+        if self.is_half_closed(session) {
+            return back(Ok(KeepAlive::Expired)).await;
+        }
         let mut answer = self.memory.keep_alive(session, lease).await;
         if let (Ok(KeepAlive::Live { owned, unknown, .. }), Some(Outage::Part)) = (&mut answer, self.outage())
         {

@@ -3,12 +3,7 @@
 //! [`Honest`] is a small simulated storage: the memory backend behind a wire that can be broken in every
 //! way the suite knows, and it keeps the whole contract. Each [`Lie`] replaces one answer of it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test panics where it fails, and prints its figures"
-)]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every answer but the expected one")]
+#![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 mod errors;
 mod groups;
@@ -86,8 +81,18 @@ impl<L: Lie> Fixture for Lying<L> {
 
     fn lacks(&self, power: Power) -> &'static str {
         match power {
-            Power::Restart | Power::HalfClose | Power::Census => "the memory inside is out of reach",
-            other => panic!("the simulated storage has {other:?}"),
+            Power::Restart | Power::Census => "the memory inside is out of reach",
+            Power::HoldSession
+            | Power::HoldLease
+            | Power::Corrupt
+            | Power::HalfClose
+            | Power::Outage
+            | Power::LoseHints
+            | Power::Purge
+            | Power::CountCalls
+            | Power::SkewedClock
+            | Power::Misuse
+            | Power::Rival => panic!("the simulated storage has {power:?}"),
         }
     }
 
@@ -101,6 +106,11 @@ impl<L: Lie> Fixture for Lying<L> {
 
     async fn corrupt(&self, name: &LeaseName) -> Result<(), Lack> {
         self.liar.honest.corrupt(name);
+        Ok(())
+    }
+
+    async fn half_close(&self, session: &SessionId) -> Result<(), Lack> {
+        self.liar.honest.half_close(session);
         Ok(())
     }
 

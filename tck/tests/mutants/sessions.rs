@@ -27,6 +27,7 @@ lies! {
     close_forgets_memberships: CloseForgetsMemberships => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
     close_forgets_leases: CloseForgetsLeases => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
     a_second_close_fails: ClosesOnce => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
+    a_half_closed_session_is_taken_for_closed: LeavesTheRest => session::s4_closing_frees_everything_at_once_and_finishes_an_earlier_close;
     metadata_is_cut: CutsMetadata => session::s5_metadata_comes_back_in_members_and_inspect;
     metadata_is_trimmed: TrimsMetadata => session::s5_metadata_comes_back_in_members_and_inspect;
     a_silent_part_is_lost: LosesASilentPart => session::s7_a_part_that_did_not_answer_is_unknown_not_lost;
@@ -237,6 +238,16 @@ impl Lie for ClosesOnce {
                 Err(BackendError::new(ErrorKind::Unexpected, Outcome::NotApplied, "no such session"))
             }
         }
+    }
+}
+
+/// Looks for the session's own record first.
+#[derive(Debug, Default)]
+struct LeavesTheRest;
+#[async_trait]
+impl Lie for LeavesTheRest {
+    async fn close_session(&self, honest: &Honest, id: &SessionId) -> Result<(), BackendError> {
+        if honest.is_half_closed(id) { Ok(()) } else { honest.close_session(id).await }
     }
 }
 

@@ -133,7 +133,8 @@ impl Lie for ResetOnExpiry {
         names: &[LeaseName],
     ) -> Result<Acquired, BackendError> {
         for name in names {
-            if honest.inspect(name).await?.is_none() {
+            let was_held = self.0.known.lock().unwrap().values().any(|held| held.contains(name));
+            if was_held && honest.inspect(name).await?.is_none() {
                 self.0.reset([name.clone()]);
             }
         }
@@ -146,7 +147,13 @@ impl Lie for ResetOnExpiry {
         id: &SessionId,
         leases: &[(LeaseName, Token)],
     ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
+        self.0.known.lock().unwrap().remove(id);
         self.0.release(honest, id, leases).await
+    }
+
+    async fn close_session(&self, honest: &Honest, id: &SessionId) -> Result<(), BackendError> {
+        self.0.known.lock().unwrap().remove(id);
+        honest.close_session(id).await
     }
 }
 

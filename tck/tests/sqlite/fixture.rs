@@ -110,7 +110,15 @@ impl Fixture for Sqlite {
             Power::LoseHints => "hints are read from the file, which has nothing to lose on the way",
             Power::CountCalls => "a library is called, and nobody stands between it and the backend",
             Power::SkewedClock => "the clock is the host's, which all its processes share",
-            other => panic!("a file has {other:?}"),
+            Power::Restart
+            | Power::HoldSession
+            | Power::Corrupt
+            | Power::HalfClose
+            | Power::Outage
+            | Power::Purge
+            | Power::Census
+            | Power::Misuse
+            | Power::Rival => panic!("a file has {power:?}"),
         }
     }
 
@@ -148,7 +156,7 @@ impl Fixture for Sqlite {
             Outage::Locked => return Ok(self.hold().await),
             Outage::BlackHole => "a file answers or fails",
             Outage::ReadOnly => "a test that runs as root may write whatever it wants",
-            _ => "a file has no parts",
+            Outage::Part => "a file has no parts",
         };
         Err(Lack::new(Power::Outage, format!("{outage:?}: {reason}")))
     }

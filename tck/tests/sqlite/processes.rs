@@ -35,10 +35,9 @@ impl Here {
     }
 
     async fn granted(&self, name: &LeaseName) -> Token {
-        match self.acquire(name).await {
-            Acquisition::Granted { token, .. } => token,
-            other => panic!("{name}: {other:?}"),
-        }
+        let answer = self.acquire(name).await;
+        let Acquisition::Granted { token, .. } = answer else { panic!("{name}: {answer:?}") };
+        token
     }
 
     async fn is_held(&self, name: &LeaseName) -> bool {

@@ -117,11 +117,16 @@ async fn process() {
     let Ok(url) = std::env::var(URL) else { return };
     let backend = connect(&url).await.unwrap();
     let mut orders = BufReader::new(tokio::io::stdin()).lines();
-    println!("{MARK}ready");
+    tell("ready");
     while let Some(order) = orders.next_line().await.unwrap() {
         let words: Vec<_> = order.split(' ').collect();
-        println!("{MARK}{}", obey(&backend, &words).await);
+        tell(&obey(&backend, &words).await);
     }
+}
+
+#[expect(clippy::print_stdout, reason = "the other end of the pipe reads it")]
+fn tell(answer: &str) {
+    println!("{MARK}{answer}");
 }
 
 async fn obey(backend: &Arc<dyn LeaseBackend>, order: &[&str]) -> String {
@@ -141,7 +146,7 @@ async fn obey(backend: &Arc<dyn LeaseBackend>, order: &[&str]) -> String {
             listed(&answer)
         }
         ["contend", session, names @ ..] => {
-            println!("{MARK}contending");
+            tell("contending");
             loop {
                 acquired(backend, session, names).await;
             }

@@ -81,9 +81,21 @@ impl Bench {
         told
     }
 
+    /// Lets time pass until the engine's next deadline.
+    pub(super) fn pass_to_next(&mut self) -> Told {
+        let (at, _) = self.engine.deadline().unwrap();
+        self.now = self.now.max(at.since_origin());
+        self.step(Input::Tick)
+    }
+
     /// Lets time pass while the process is stopped: no step.
     pub(super) fn stall(&mut self, millis: u64) {
         self.now += ms(millis);
+    }
+
+    /// Sets the clock back.
+    pub(super) fn set_back(&mut self, millis: u64) {
+        self.now -= ms(millis);
     }
 
     pub(super) fn tick(&mut self) -> Told {

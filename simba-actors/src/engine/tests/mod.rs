@@ -5,8 +5,13 @@
 //! milliseconds. With [`TIMING`], an answer that leaves the full lease vouches for 14,800 of them.
 
 mod bench;
+mod calls;
+mod closing;
+mod errors;
 mod ownership;
+mod pace;
 mod sessions;
+mod settling;
 mod terms;
 mod told;
 

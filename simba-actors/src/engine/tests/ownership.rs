@@ -273,3 +273,47 @@ fn r19_a_regression_that_comes_too_late_is_told_and_released() {
     bench.stop("a");
     assert_eq!(bench.acquired("a", granted(2)), ["a#2 regressed below 7", "call release a#2"]);
 }
+
+/// A floor of 7 for `a`, which nobody wants, 4 s after the session opened.
+fn released_once() -> Bench {
+    let mut bench = Bench::leading();
+    bench.stop("a");
+    bench.handed_over("a", 7);
+    bench.released();
+    bench.pass(4_000);
+    bench
+}
+
+#[test]
+fn r07_nothing_is_asked_for_while_a_release_of_the_name_is_pending() {
+    let mut bench = released_once();
+    bench.contend("a");
+    bench.acquired("a", held());
+    bench.pass(1_000);
+    assert_eq!(bench.kept_alive(&[("a", 7)]), ["call release a#7"], "it is ours, and below the floor");
+    bench.fail("release", lost());
+    assert_eq!(bench.hint("a", None), [""; 0]);
+    assert_eq!(bench.pass(100), ["call release a#7"]);
+    assert_eq!(bench.released(), ["a#7 released", "call acquire a"]);
+}
+
+#[test]
+fn r07_an_attempt_that_ends_while_a_release_is_pending_waits_for_it() {
+    let mut bench = released_once();
+    bench.pass(1_000);
+    bench.contend("a");
+    assert_eq!(bench.kept_alive(&[("a", 7)]), ["call release a#7"]);
+    assert_eq!(bench.acquired("a", held()), ["a refused"]);
+    assert_eq!(bench.hint("a", None), [""; 0]);
+    assert_eq!(bench.released(), ["a#7 released", "call acquire a"]);
+}
+
+#[test]
+fn r07_of_two_tokens_of_one_name_a_failed_one_is_not_taken_for_gone() {
+    let mut bench = Bench::live();
+    bench.pass(5_000);
+    assert_eq!(bench.kept_alive(&[("a", 7), ("a", 8)]), ["call release a#7 a#8"]);
+    let answer = vec![(name("a"), Release::Gone), (name("a"), Release::Failed(refused()))];
+    assert_eq!(bench.answer(bench.call("release"), Answer::Released(Ok(answer))), [""; 0]);
+    assert_eq!(bench.pass(100), ["call release a#7 a#8"]);
+}

@@ -56,3 +56,60 @@ async fn ten_thousand_leases_on_one_session_are_one_keep_alive() {
     backend.close_session(&session).await.unwrap();
     assert_eq!(home.stranger().await.count("simba_lease where session_id = ''").await, 10_000);
 }
+
+#[test]
+fn a_runtime_that_ends_in_the_middle_of_calls_leaves_the_backend_usable() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let home = Home::new();
+    let first = runtime();
+    let (backend, session, mut stranger) = first.block_on(async {
+        let backend = home.backend().await;
+        let session = open(&backend, LONG).await;
+        let mut stranger = home.stranger().await;
+        stranger.run("begin immediate").await;
+        for text in ["a", "b", "c"] {
+            let (backend, session) = (backend.clone(), session.clone());
+            tokio::spawn(async move { backend.acquire(&session, &[name(text)]).await });
+        }
+        let keep_alive = tokio::time::timeout(Duration::from_millis(100), owned(&backend, &session)).await;
+        assert!(keep_alive.is_err());
+        (backend, session, stranger)
+    });
+    drop(first);
+    runtime().block_on(async {
+        stranger.run("commit").await;
+        granted(&backend, &session, "d").await;
+        let owned = owned(&backend, &session).await.unwrap();
+        assert!(owned.iter().any(|(name, _)| name.as_str() == "d"), "{owned:?}");
+        backend.close_session(&session).await.unwrap();
+    });
+}
+
+#[tokio::test]
+async fn a_runtime_that_stalls_while_it_reads_an_answer_holds_no_lock() {
+    let home = Home::new();
+    let backend = home.backend().await;
+    let session = open(&backend, LONG).await;
+    let options = SqliteConnectOptions::new().filename(home.file()).busy_timeout(Duration::from_millis(700));
+    let writer = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut stranger = Stranger(options.connect().await.unwrap());
+            while stranger.count("simba_lease where name = 'end'").await == 0 {
+                stranger.run("begin immediate; commit").await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+    });
+    let names: Vec<_> = (0..1000).map(|nth| name(&format!("lease-{nth}"))).collect();
+    let mut acquiring = std::pin::pin!(backend.acquire(&session, &names));
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut acquiring => { answer.unwrap(); break; }
+            () = tokio::task::yield_now() => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+    granted(&backend, &session, "end").await;
+    writer.await.unwrap();
+}
