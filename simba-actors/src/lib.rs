@@ -108,3 +108,8 @@ pub use session::{StartError, Use};
 pub use simba::{CloseError, ConnectError, Simba, SimbaBuilder};
 pub use supervise::supervise;
 pub use term::{Term, TermError};
+
+/// Compiles the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
