@@ -1,0 +1,5 @@
+//! Simba through its public API: on virtual time where the point is an order of things, on real threads
+//! where the point is threads.
+
+mod alternation;
+mod fixture;
