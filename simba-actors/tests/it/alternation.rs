@@ -6,7 +6,8 @@ use simba_actors::{Reason, Term};
 use tokio::time::sleep;
 
 use crate::fixture::{
-    Behaviour, Did, LEASE, Leader, Log, MS, Op, Plan, RENEW, World, eventually, now, seconds, virtually,
+    Behaviour, Did, LEASE, Leader, Log, MS, Op, Plan, RENEW, World, eventually, now, seconds, turns,
+    virtually,
 };
 
 fn slow(time: Duration) -> impl Fn(Term) -> tokio::time::Sleep + Send + Sync {
@@ -20,11 +21,15 @@ fn r03_two_candidates_alternate_through_step_downs_and_outages() {
         let (a, b) = (world.simba().await, world.simba_on(&world.backend.sibling()).await);
         let log = Log::default();
         let (first, second) = (Leader::start("a", &log), Leader::start("b", &log));
-        let election = a.election("job").unwrap().start(&first).await.unwrap();
-        b.election("job").unwrap().start(&second).await.unwrap();
+        let elections = [
+            a.election("job").unwrap().start(&first).await.unwrap(),
+            b.election("job").unwrap().start(&second).await.unwrap(),
+        ];
         for round in 0..10 {
             sleep(seconds(2)).await;
-            election.step_down(RENEW).await.unwrap();
+            for election in elections.iter().filter(|election| election.term().is_some()) {
+                election.step_down(RENEW).await.unwrap();
+            }
             if round % 3 == 0 {
                 world.backend.outage(Behaviour::Never);
                 sleep(2 * LEASE).await;
@@ -50,10 +55,7 @@ fn r03_deliberate_end_waits_for_the_elected_handler() {
         let term = election.term().unwrap();
         election.stop().await;
         assert_eq!(term.reason(), Some(Reason::Stopped));
-        assert_eq!(
-            log.of("a"),
-            [Did::Elected, Did::Led, Did::Revoked(Reason::Stopped), Did::HandedOver]
-        );
+        assert_eq!(log.of("a"), [Did::Elected, Did::Led, Did::Revoked(Reason::Stopped), Did::HandedOver]);
         assert_eq!(log.when("a", Did::Led), log.when("a", Did::Revoked(Reason::Stopped)));
         assert!(world.is_free("job").await);
     });
@@ -167,11 +169,14 @@ fn r03_stop_right_behind_a_step_down_of_no_time_lets_nothing_slip_through() {
             sleep(10 * MS).await;
             let stepping = election.clone();
             let step_down = actix::spawn(async move { stepping.step_down(Duration::ZERO).await });
-            for _ in 0..yields {
-                tokio::task::yield_now().await;
-            }
-            election.stop().await;
-            let told = log.entries().len();
+            // In a task of its own, which gets its turn between any two of Simba's.
+            let seen = log.clone();
+            let stop = async move {
+                turns(yields).await;
+                election.stop().await;
+                seen.entries().len()
+            };
+            let told = actix::spawn(stop).await.unwrap();
             sleep(10 * MS).await;
             assert_eq!(log.entries().len(), told, "told after stop, {yields} yields: {log:?}");
             log.assert_alternates("a");

@@ -2,4 +2,9 @@
 //! where the point is threads.
 
 mod alternation;
+mod closing;
+mod dropping;
 mod fixture;
+mod handlers;
+mod job;
+mod lock;
