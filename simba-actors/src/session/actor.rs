@@ -22,7 +22,7 @@ use super::{
 use crate::{
     SimbaEvent,
     backend::{BackendActor, Close, Forget, Report},
-    election::{CheckLeader, ElectionActor, Spec, Stop},
+    election::{CheckLeader, ElectionActor, Spec, Started},
     event::EventBus,
     lock::{GiveUp, LockActor, LockError, LockRequest, LockSpec},
     supervise::{Notice, supervise_with},
@@ -106,13 +106,13 @@ impl SessionActor {
             lease: self.lease,
             renew: self.renew,
             lives: Cell::new(0),
+            kept: Cell::default(),
         });
         let addr =
             supervise_with(move || ElectionActor::new(spec.clone()), self.announce("ElectionActor", &name));
         children.elections.insert(name, addr.clone());
-        if let Err(Ok(nobody)) = reply.send(Ok(addr)) {
-            nobody.do_send(Stop { reply: None });
-        }
+        // If nobody takes it, it stops itself.
+        let _ = reply.send(Ok(Started::new(addr)));
     }
 
     fn request_lock(&self, request: LockRequest, session: Addr<Self>) {
@@ -132,6 +132,7 @@ impl SessionActor {
                 events: self.events.clone(),
                 handled: Cell::new(0),
                 lives: Cell::new(0),
+                kept: Cell::default(),
             });
             let announce = self.announce("LockActor", &request.name);
             Lock { addr: supervise_with(move || LockActor::new(spec.clone()), announce), requests: 0 }

@@ -39,7 +39,7 @@ pub struct Simba {
     inner: Arc<Inner>,
 }
 
-/// The addresses of what runs on Simba's thread.
+/// The addresses of what runs on Simba's thread. Dropping it closes, also on its way to who connects (R15).
 pub(crate) struct Handles {
     session: Addr<SessionActor>,
     backend: Addr<BackendActor>,
@@ -49,7 +49,10 @@ pub(crate) struct Handles {
 
 struct Inner {
     handles: Handles,
+    /// For what changes something.
     gate: Gate,
+    /// For those who only look: they wait for the storage, and nobody else for them.
+    gallery: Gate,
     events: EventBus,
     config: SimbaConfig,
 }
@@ -148,14 +151,14 @@ impl Simba {
         N: TryInto<LeaseName>,
         NameError: From<N::Error>,
     {
-        let Inner { handles, gate, .. } = &*self.inner;
-        Ok(Observer::new(name.try_into()?, handles.backend.clone(), gate.clone()))
+        let Inner { handles, gate, gallery, .. } = &*self.inner;
+        Ok(Observer::new(name.try_into()?, handles.backend.clone(), gate.clone(), gallery.clone()))
     }
 }
 
-impl Drop for Inner {
+impl Drop for Handles {
     fn drop(&mut self) {
-        self.handles.session.do_send(CloseSession { reply: None });
+        self.session.do_send(CloseSession { reply: None });
     }
 }
 

@@ -111,13 +111,16 @@ async fn introduce(
     session: Addr<SessionActor>,
     backend: Addr<BackendActor>,
 ) {
-    let handles = match first_session.await {
-        Ok(Ok(first_session)) => Ok(Handles { session: session.clone(), backend, first_session }),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_gone) => Err(ConnectError::Interrupted),
+    let error = match first_session.await {
+        Ok(Ok(first_session)) => {
+            // If nobody takes them, they close.
+            let _ = ready.send(Ok(Handles { session, backend, first_session }));
+            return;
+        }
+        Ok(Err(error)) => error.into(),
+        Err(_gone) => ConnectError::Interrupted,
     };
-    let failed = handles.is_err();
-    if ready.send(handles).is_err() || failed {
-        session.do_send(CloseSession { reply: None });
-    }
+    session.do_send(CloseSession { reply: None });
+    // Who connects may have given up.
+    let _ = ready.send(Err(error));
 }

@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use actix::System;
 use simba_actors::{
-    ConnectError, LockError, ObserveError, Reason, Simba, SimbaEvent, StartError,
+    ConnectError, LockError, ObserveError, Reason, Simba, SimbaConfig, SimbaEvent, StartError,
     backends::memory::MemoryBackend,
 };
 use tokio::time::{sleep, timeout};
@@ -85,7 +85,10 @@ fn r14_close_waits_for_a_forgotten_lock_only_until_its_hand_over_is_due() {
 fn r14_close_without_an_answer_is_bounded_and_names_what_is_left() {
     virtually(async {
         let (world, log) = (World::new(), Log::default());
-        let simba = world.simba().await;
+        // Gives up before the session has run out in any case.
+        let brief = SimbaConfig::builder().lease(LEASE).renew(RENEW).call_timeout(40 * MS).build().unwrap();
+        let builder = Simba::builder().backend(Arc::new(world.backend.clone())).config(brief);
+        let simba = builder.on_this_thread().connect().await.unwrap();
         let leader = Leader::start_with("a", &log, Plan::default().revoked(|_| pending()));
         simba.election("job").unwrap().start(&leader).await.unwrap();
         let held = simba.lock("held").unwrap().acquire(RENEW).await.unwrap();

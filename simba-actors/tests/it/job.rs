@@ -13,7 +13,7 @@ use simba_actors::{Reason, SimbaEvent};
 use tokio::time::{sleep, timeout};
 
 use crate::fixture::{
-    Behaviour, Did, LEASE, Leader, Log, MS, RENEW, World, eventually, now, seconds, virtually,
+    Behaviour, Did, LEASE, Leader, Log, MS, RENEW, World, end_of, eventually, now, seconds, virtually,
 };
 
 /// Counts how many are alive.
@@ -180,14 +180,12 @@ fn a_job_whose_runtime_is_gone_ends() {
         let simba = world.simba().await;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (election, entered) = (simba.election("job").unwrap(), runtime.handle().clone());
-        let job = {
-            let _there = entered.enter();
-            election.run_while_leader(|_| std::future::pending::<()>()).await.unwrap()
-        };
+        let election = simba.election("job").unwrap();
+        let job = runtime.spawn(election.run_while_leader(|_| std::future::pending::<()>()));
+        let job = job.await.unwrap().unwrap();
         sleep(100 * MS).await;
         assert!(job.election().term().is_some());
-        runtime.shutdown_background();
+        end_of(runtime);
         eventually("noticed", seconds(5), || job.election().term().is_none()).await;
         sleep(Duration::from_millis(100)).await;
         assert!(world.is_free("job").await);
