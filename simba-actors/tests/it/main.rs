@@ -2,9 +2,12 @@
 //! where the point is threads.
 
 mod alternation;
+mod bad_input;
 mod closing;
 mod dropping;
+mod events;
 mod fixture;
 mod handlers;
 mod job;
 mod lock;
+mod plain_tokio;
