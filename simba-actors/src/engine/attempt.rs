@@ -64,7 +64,10 @@ impl Engine {
         if self.closing.is_some() || self.calls.acquire.is_some() || self.ready.is_empty() {
             return;
         }
-        let Some(session) = self.live().map(|live| live.id.clone()) else { return };
+        // A session that is not certain to live wins only what has run out already, again and again: the next
+        // keep-alive, or the next session, sends what is due.
+        let certain = self.live().filter(|live| live.valid_until > self.now);
+        let Some(session) = certain.map(|live| live.id.clone()) else { return };
         let mut due = Vec::new();
         while due.len() < BATCH
             && let Some((_, name)) = self.ready.pop_first()
