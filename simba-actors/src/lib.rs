@@ -1,5 +1,9 @@
 //! Leader election and distributed locks for actix, over a storage you already run.
 
+// The tests within use the fixtures of those without.
+#[cfg(test)]
+extern crate self as simba_actors;
+
 mod backend;
 mod clock;
 mod config;

@@ -25,7 +25,7 @@ use crate::{
     election::{CheckLeader, ElectionActor, Spec, Started},
     event::EventBus,
     lock::{GiveUp, LockActor, LockError, LockRequest, LockSpec},
-    supervise::{Notice, supervise_with},
+    supervise::supervise_with,
 };
 
 /// How long the children may take to tell their users that Simba is closed.
@@ -108,8 +108,10 @@ impl SessionActor {
             lives: Cell::new(0),
             kept: Cell::default(),
         });
-        let addr =
-            supervise_with(move || ElectionActor::new(spec.clone()), self.announce("ElectionActor", &name));
+        let addr = supervise_with(
+            move || ElectionActor::new(spec.clone()),
+            self.events.restarts(format!("ElectionActor {name}")),
+        );
         children.elections.insert(name, addr.clone());
         // If nobody takes it, it stops itself.
         let _ = reply.send(Ok(Started::new(addr)));
@@ -134,23 +136,11 @@ impl SessionActor {
                 lives: Cell::new(0),
                 kept: Cell::default(),
             });
-            let announce = self.announce("LockActor", &request.name);
-            Lock { addr: supervise_with(move || LockActor::new(spec.clone()), announce), requests: 0 }
+            let restarts = self.events.restarts(format!("LockActor {}", request.name));
+            Lock { addr: supervise_with(move || LockActor::new(spec.clone()), restarts), requests: 0 }
         });
         lock.requests += 1;
         lock.addr.do_send(request);
-    }
-
-    /// The death notice of a child: its next life finds the term in the engine.
-    fn announce(&self, actor: &'static str, name: &LeaseName) -> impl FnMut(Notice) + 'static {
-        let (events, name) = (self.events.clone(), name.clone());
-        move |notice| match notice {
-            Notice::Restarted { panicked } => {
-                error!(actor, %name, panicked, "built anew");
-                events.publish(SimbaEvent::ActorRestarted { actor: format!("{actor} {name}") });
-            }
-            Notice::Ended => {}
-        }
     }
 
     fn close(&self, reply: Option<oneshot::Sender<ClosedReport>>) {
@@ -283,3 +273,6 @@ impl Handler<SessionNews> for SessionActor {
         self.closed(report, ctx);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,6 +146,11 @@ impl Simba {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn session_actor(&self) -> &Addr<SessionActor> {
+        &self.inner.handles.session
+    }
+
     fn observer<N>(&self, name: N) -> Result<Observer, NameError>
     where
         N: TryInto<LeaseName>,

@@ -73,7 +73,9 @@ async fn run(plan: Plan, ready: oneshot::Sender<Result<Handles, ConnectError>>) 
         events: plan.events.clone(),
         board,
     };
-    let backend_actor = supervise_with(move || actor.clone(), |_| {});
+    let restarts = plan.events.restarts("BackendActor".to_owned());
+    let backend_actor = supervise_with(move || actor.clone(), restarts);
+    let restarts = plan.events.restarts("SessionActor".to_owned());
     let actor = SessionActor {
         backend: backend_actor.clone(),
         events: plan.events,
@@ -81,7 +83,7 @@ async fn run(plan: Plan, ready: oneshot::Sender<Result<Handles, ConnectError>>) 
         renew: plan.config.renew(),
         children,
     };
-    let session = supervise_with(move || actor.clone(), |_| {});
+    let session = supervise_with(move || actor.clone(), restarts);
 
     let outlet = backend_actor.clone().recipient();
     let Plan { config, clock, seed, .. } = plan;
