@@ -98,7 +98,7 @@ fn r14_close_without_an_answer_is_bounded_and_names_what_is_left() {
         assert!(asked.elapsed() <= left + RENEW + MS, "{:?} of {left:?}", asked.elapsed());
         let names: Vec<_> = error.unfreed().iter().map(|name| name.as_str()).collect();
         assert_eq!(names, ["held", "job"]);
-        assert!(error.free_in().is_some_and(|free_in| free_in <= LEASE));
+        assert!(error.free_in().is_some_and(|free_in| free_in <= LEASE + LEASE / 100));
         assert!(error.to_string().contains("held, job"), "{error}");
         log.assert_alternates("a");
         assert_eq!(simba.close().await.unwrap_err(), error, "the second close tells the same");
@@ -155,7 +155,7 @@ fn r14_a_session_that_opens_too_late_for_connect_is_closed() {
         let asked = now();
         let refused = builder.on_this_thread().connect().await.unwrap_err();
         assert!(asked.elapsed() <= RENEW + MS);
-        assert!(refused.to_string().contains("did not answer within 1s"), "{refused}");
+        assert!(refused.to_string().contains("did not answer within 1000 ms"), "{refused}");
         sleep(2 * LEASE).await;
         let _ = refused;
         assert_eq!((world.backend.count(Op::Open), world.backend.count(Op::KeepAlive)), (1, 0));

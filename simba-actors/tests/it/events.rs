@@ -13,7 +13,7 @@ async fn words(events: &mut Events) -> Vec<&'static str> {
     while let Ok(Some(event)) = timeout(Duration::ZERO, events.next()).await {
         words.push(match event {
             SimbaEvent::SessionOpened { .. } => "opened",
-            SimbaEvent::RenewFailed { .. } => continue,
+            SimbaEvent::OpenFailed { .. } | SimbaEvent::RenewFailed { .. } => continue,
             SimbaEvent::Suspended { .. } => "suspended",
             SimbaEvent::Resumed => "resumed",
             SimbaEvent::SessionExpired { .. } => "expired",
