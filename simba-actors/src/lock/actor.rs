@@ -45,6 +45,8 @@ pub(crate) struct LockActor {
     /// Why the last attempt failed, if it did.
     last_error: Option<BackendError>,
     doors: Doors,
+    /// While news is owed the actor stays, or its end would not be published.
+    owed: Owed,
 }
 
 struct Waiter {
@@ -63,6 +65,13 @@ enum Stage {
     Held(Token),
 }
 
+/// What is still to come after a release.
+#[derive(PartialEq, Eq)]
+enum Owed {
+    Nothing,
+    Settled,
+}
+
 #[derive(PartialEq, Eq)]
 enum Doors {
     Open,
@@ -79,6 +88,7 @@ impl LockActor {
             unlocking: Vec::new(),
             last_error: None,
             doors: Doors::Open,
+            owed: Owed::Nothing,
         }
     }
 
@@ -133,8 +143,8 @@ impl LockActor {
         }
         self.stage = Stage::Idle;
         self.unlocking.extend(reply);
+        self.release();
         let name = self.spec.name.clone();
-        self.spec.backend.do_send(Release { name: name.clone(), reason: Reason::Released });
         self.spec.backend.do_send(HandOver { name, token });
         self.contend(ctx);
     }
@@ -185,9 +195,14 @@ impl LockActor {
     fn stop_if_unwanted(&mut self) {
         if self.queue.is_empty() && matches!(self.stage, Stage::Contending) {
             self.stage = Stage::Idle;
-            let name = self.spec.name.clone();
-            self.spec.backend.do_send(Release { name, reason: Reason::Released });
+            self.release();
         }
+    }
+
+    fn release(&mut self) {
+        self.owed = Owed::Settled;
+        let name = self.spec.name.clone();
+        self.spec.backend.do_send(Release { name, reason: Reason::Released });
     }
 
     fn close(&mut self) {
@@ -198,6 +213,7 @@ impl LockActor {
     }
 
     fn confirmed(&mut self) {
+        self.owed = Owed::Nothing;
         for reply in self.unlocking.drain(..) {
             let _ = reply.send(());
         }
@@ -205,7 +221,8 @@ impl LockActor {
 
     /// Says so when nothing is left to do; the parent knows whether more requests are on their way.
     fn say_if_idle(&self) {
-        if self.queue.is_empty() && self.unlocking.is_empty() && matches!(self.stage, Stage::Idle) {
+        let quiet = self.unlocking.is_empty() && self.owed == Owed::Nothing;
+        if quiet && self.queue.is_empty() && matches!(self.stage, Stage::Idle) {
             let (name, handled) = (self.spec.name.clone(), self.spec.handled.get());
             self.spec.session.do_send(LockIdle { name, handled });
         }
