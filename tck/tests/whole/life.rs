@@ -120,7 +120,8 @@ impl Running {
     /// I8: a close that says so has freed everything.
     fn check_freed(&self) {
         let Life { world, node, number, first_session, .. } = &*self.life;
-        if world.reign(|reign, now| reign.has_expired_lately(now, *number)) {
+        // What the storage did behind its back, nobody here can know.
+        if world.reign(|reign, now| reign.has_expired_lately(now, *number) || reign.has_strayed_lately(now)) {
             return;
         }
         for name in world.elections.iter().chain(&world.locks) {

@@ -68,6 +68,14 @@ fn three_hundred_seeds_of_the_whole_keep_every_invariant() {
     assert!(failed.is_empty(), "{} seeds are violated", failed.len());
 }
 
+/// Seeds that once found something.
+#[test]
+fn seeds_of_old_faults_keep_every_invariant() {
+    for seed in [398, 543, 1307, 1474] {
+        assert_eq!(run(seed, Lie::Nothing).failure, None, "replay with SIMBA_SEED={seed}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_log() {
     for seed in 1000..1006 {
