@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use super::{
     course::{Course, End, Kept, Leading, Request, State},
+    heard::Heard,
     leader::{Elected, Leader, Revoked, Roll},
     messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
 };
@@ -166,14 +167,14 @@ impl ElectionActor {
         self.spec.roll.revoked(term, reason);
     }
 
-    /// Waits for a handler in the background; the recipient lives as long as its request.
+    /// Waits for a handler in the background.
     fn follow<M: Message<Result = ()> + Send + 'static>(
         &self,
         request: actix::dev::RecipientRequest<M>,
         ctx: &mut Context<Self>,
         then: impl FnOnce(&mut Self, Result<(), MailboxError>, &mut Context<Self>) + 'static,
     ) {
-        ctx.spawn(request.into_actor(self).map(|answer, actor, ctx| then(actor, answer, ctx)));
+        ctx.spawn(Heard::new(request).into_actor(self).map(|answer, actor, ctx| then(actor, answer, ctx)));
     }
 
     /// A handler or the work panicked: its term is revoked and released, and others get their chance for

@@ -3,6 +3,7 @@
 mod actor;
 mod builder;
 mod course;
+mod heard;
 mod leader;
 mod messages;
 mod work;
