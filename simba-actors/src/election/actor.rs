@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::{
     course::{Course, End, Kept, Leading, Request, State},
     leader::{Elected, Leader, Revoked, Roll},
-    messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
+    messages::{LeaderGone, StepDown, Stop, WorkEnd, WorkEnded},
 };
 use crate::{
     Reason, SimbaEvent, Term,
@@ -340,12 +340,9 @@ impl Handler<StepDown> for ElectionActor {
     }
 }
 
-impl Handler<CheckLeader> for ElectionActor {
+impl Handler<LeaderGone> for ElectionActor {
     type Result = ();
-    fn handle(&mut self, CheckLeader: CheckLeader, ctx: &mut Context<Self>) {
-        if !self.spec.leader.is_gone() {
-            return;
-        }
+    fn handle(&mut self, LeaderGone: LeaderGone, ctx: &mut Context<Self>) {
         if self.kept.state == State::Contending {
             self.leader_gone();
         }
