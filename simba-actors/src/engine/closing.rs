@@ -2,12 +2,15 @@
 
 use simba_backends::{BackendError, LeaseName, SessionId};
 
-use super::{Call, Effect, Engine, Reason, Timer, lease::Stage, session::Session};
+use super::{Call, Effect, Engine, Instant, Reason, Timer, lease::Stage, session::Session};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Closing {
     failures: u32,
     done: bool,
+    /// What a session that ran out meanwhile may still hold, and until when.
+    left: Vec<LeaseName>,
+    left_until: Option<Instant>,
 }
 
 impl Engine {
@@ -47,12 +50,19 @@ impl Engine {
         }
         match self.live().map(|live| live.id.clone()) {
             Some(session) => self.calls.close = Some(self.send(Call::Close { session })),
-            None => self.finish(Vec::new()),
+            None => {
+                let left = self.closing.as_mut().map(|closing| std::mem::take(&mut closing.left));
+                self.finish(left.unwrap_or_default());
+            }
         }
     }
 
     pub(super) fn session_closed(&mut self, session: &SessionId, answer: Result<(), BackendError>) {
-        if self.closing.is_none() || !self.is_present(session) {
+        let Some(closing) = &mut self.closing else { return };
+        if answer.is_ok() {
+            closing.left.clear();
+        }
+        if !self.is_present(session) {
             return;
         }
         match answer {
@@ -76,21 +86,36 @@ impl Engine {
         debug_assert!(self.closing.is_some());
     }
 
+    /// The session runs out while closing, and what it held may not be free yet.
+    pub(super) fn remember_left(&mut self, until: Option<Instant>) {
+        let left = self.unfreed();
+        if let Some(closing) = &mut self.closing {
+            (closing.left, closing.left_until) = (left, until);
+        }
+    }
+
     pub(super) fn close_timed_out(&mut self) {
+        let unfreed = self.unfreed();
+        self.finish(unfreed);
+    }
+
+    fn unfreed(&self) -> Vec<LeaseName> {
         let held = self.leases.iter().filter(|(_, lease)| match lease.stage {
             Stage::Held(_) | Stage::Attempting(_) => true,
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let mut unfreed: Vec<_> = held.chain(self.releases.names()).cloned().collect();
+        let left = self.closing.iter().flat_map(|closing| &closing.left);
+        let mut unfreed: Vec<_> = held.chain(self.releases.names()).chain(left).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
-        self.finish(unfreed);
+        unfreed
     }
 
     fn finish(&mut self, unfreed: Vec<LeaseName>) {
         let confirmed = unfreed.is_empty();
-        let free_at = self.live().map(|live| live.confirmed_at + self.timing.lease);
+        let left_until = self.closing.as_ref().and_then(|closing| closing.left_until);
+        let free_at = self.live().map(|live| live.last_sent + self.timing.lease).or(left_until);
         let settling = self.leases.iter().filter(|(_, lease)| lease.settling);
         let settling: Vec<_> = settling.map(|(name, _)| name.clone()).collect();
         for name in settling {

@@ -38,7 +38,7 @@ pub(super) struct Live {
     pub(super) confirmed_at: Instant,
     /// Until when the session is certain to live.
     pub(super) valid_until: Instant,
-    last_sent: Instant,
+    pub(super) last_sent: Instant,
     /// Keep-alives that failed since the last one that was answered.
     pub(super) failures: u32,
     /// A keep-alive is wanted out of turn: an attempt had no answer (R8).
@@ -243,6 +243,13 @@ impl Engine {
             self.contend_again(&name);
             self.check_settled(&name);
         }
+    }
+
+    /// Nobody has said that the session is no more; a keep-alive without answer may have prolonged it.
+    pub(super) fn lose_session(&mut self) {
+        let longest = self.live().map(|live| live.last_sent + self.timing.lease);
+        self.remember_left(longest);
+        self.expire_session();
     }
 
     /// The session is no more (R11): its terms end, its calls are dropped, the next gets a fresh id (R10).
