@@ -12,7 +12,7 @@ use super::{
     course::{Course, End, Kept, Leading, Request, State},
     heard::Heard,
     leader::{Elected, Leader, Revoked, Roll},
-    messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
+    messages::{LeaderGone, StepDown, Stop, WorkEnd, WorkEnded},
 };
 use crate::{
     Reason, SimbaEvent, Term,
@@ -341,12 +341,9 @@ impl Handler<StepDown> for ElectionActor {
     }
 }
 
-impl Handler<CheckLeader> for ElectionActor {
+impl Handler<LeaderGone> for ElectionActor {
     type Result = ();
-    fn handle(&mut self, CheckLeader: CheckLeader, ctx: &mut Context<Self>) {
-        if !self.spec.leader.is_gone() {
-            return;
-        }
+    fn handle(&mut self, LeaderGone: LeaderGone, ctx: &mut Context<Self>) {
         if self.kept.state == State::Contending {
             self.leader_gone();
         }

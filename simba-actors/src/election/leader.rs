@@ -110,7 +110,7 @@ pub(crate) enum Leader {
 }
 
 impl Leader {
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         match self {
             Self::Actor(listener) => listener.is_gone(),
             Self::Work(terms) => terms.borrow().as_ref().is_none_or(mpsc::UnboundedSender::is_closed),

@@ -48,10 +48,10 @@ pub(super) struct StepDown {
     pub(super) permit: OwnedSemaphorePermit,
 }
 
-/// Looks whether the leader actor still exists: nothing announces that it is gone.
+/// Says that the leader's address is closed.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct CheckLeader;
+pub(crate) struct LeaderGone;
 
 /// Says that the work of a term has ended.
 #[derive(Message)]

@@ -18,7 +18,7 @@ use self::messages::{StepDown, Stop};
 pub(crate) use self::{
     actor::{ElectionActor, Spec},
     leader::{Leader, Roll},
-    messages::{CheckLeader, Started},
+    messages::{LeaderGone, Started},
 };
 pub use self::{
     builder::ElectionBuilder,

@@ -8,6 +8,8 @@ use super::{Answer, Call, Effect, Engine, Input, Reason, Timer, lease::Stage, se
 pub(super) struct Closing {
     failures: u32,
     done: bool,
+    /// What a session that ran out meanwhile may still hold.
+    left: Vec<LeaseName>,
 }
 
 impl Engine {
@@ -47,12 +49,19 @@ impl Engine {
         }
         match self.live().map(|live| live.id.clone()) {
             Some(session) => self.calls.close = Some(self.send(Call::Close { session })),
-            None => self.finish(Vec::new()),
+            None => {
+                let left = self.closing.as_mut().map(|closing| std::mem::take(&mut closing.left));
+                self.finish(left.unwrap_or_default());
+            }
         }
     }
 
     pub(super) fn session_closed(&mut self, session: &SessionId, answer: Result<(), BackendError>) {
-        if self.closing.is_none() || !self.is_present(session) {
+        let Some(closing) = &mut self.closing else { return };
+        if answer.is_ok() {
+            closing.left.clear();
+        }
+        if !self.is_present(session) {
             return;
         }
         match answer {
@@ -76,17 +85,31 @@ impl Engine {
         debug_assert!(self.closing.is_some());
     }
 
+    /// The session runs out while closing, and what it held may not be free yet.
+    pub(super) fn remember_left(&mut self) {
+        let left = self.unfreed();
+        if let Some(closing) = &mut self.closing {
+            closing.left = left;
+        }
+    }
+
     pub(super) fn close_timed_out(&mut self) {
+        let unfreed = self.unfreed();
+        self.finish(unfreed);
+    }
+
+    fn unfreed(&self) -> Vec<LeaseName> {
         let held = self.leases.iter().filter(|(_, lease)| match lease.stage {
             Stage::Held(_) | Stage::Attempting(_) => true,
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let unreleased = self.releases.names().chain(self.in_doubt.keys());
+        let left = self.closing.iter().flat_map(|closing| &closing.left);
+        let unreleased = self.releases.names().chain(self.in_doubt.keys()).chain(left);
         let mut unfreed: Vec<_> = held.chain(unreleased).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
-        self.finish(unfreed);
+        unfreed
     }
 
     /// A session whose opening is answered late is closed even now; nobody waits for that.
@@ -101,7 +124,7 @@ impl Engine {
         let confirmed = unfreed.is_empty();
         // A keep-alive without answer may have taken effect as late as now.
         let (lease, drift_ppm) = (self.timing.lease, self.timing.drift_ppm);
-        let free_at = self.live().map(|_| self.now + lease + lease * drift_ppm / 1_000_000);
+        let free_at = (!confirmed).then(|| self.now + lease + lease * drift_ppm / 1_000_000);
         let settling = self.leases.iter().filter(|(_, lease)| lease.settling);
         let settling: Vec<_> = settling.map(|(name, _)| name.clone()).collect();
         for name in settling {

@@ -147,7 +147,7 @@ impl Engine {
         match timer {
             Timer::Open => self.open_session(),
             Timer::Renew => self.send_keep_alive(),
-            Timer::SessionLost => self.expire_session(),
+            Timer::SessionLost => self.lose_session(),
             Timer::CallTimeout(call) => self.abandon(call),
             Timer::Retry(name) => self.queue(&name),
             Timer::ComeBack(name) => self.come_back(&name),

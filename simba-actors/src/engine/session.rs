@@ -254,6 +254,15 @@ impl Engine {
         }
     }
 
+    /// Nobody has said that the session is no more: a keep-alive without answer may have prolonged it.
+    pub(super) fn lose_session(&mut self) {
+        let unheard = self.live().is_some_and(|live| live.failures > 0) || self.calls.keep_alive.is_some();
+        if unheard {
+            self.remember_left();
+        }
+        self.expire_session();
+    }
+
     /// The session is no more (R11): its terms end, its calls are dropped, the next gets a fresh id (R10).
     pub(super) fn expire_session(&mut self) {
         let Session::Live(live) = std::mem::take(&mut self.session) else { return };

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     SimbaEvent,
     backend::{BackendActor, Close, Forget, Report},
-    election::{CheckLeader, ElectionActor, Spec, Started},
+    election::{ElectionActor, LeaderGone, Spec, Started},
     event::EventBus,
     lock::{GiveUp, LockActor, LockError, LockRequest, LockSpec},
     supervise::supervise_with,
@@ -34,11 +34,17 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What outlives a panic of the actor.
 #[derive(Default)]
 pub(crate) struct Children {
-    elections: BTreeMap<LeaseName, Addr<ElectionActor>>,
+    elections: BTreeMap<LeaseName, Election>,
     locks: BTreeMap<LeaseName, Lock>,
     state: State,
     /// Told when everything is over, so that the thread can end.
     over: Option<oneshot::Sender<()>>,
+}
+
+/// An election, and what can be seen of its leader without asking it.
+struct Election {
+    addr: Addr<ElectionActor>,
+    spec: Rc<Spec>,
 }
 
 /// A lock, and how many requests were passed on to it: it is idle when it has handled them all.
@@ -108,11 +114,12 @@ impl SessionActor {
             lives: Cell::new(0),
             kept: Cell::default(),
         });
+        let lives_on = spec.clone();
         let addr = supervise_with(
-            move || ElectionActor::new(spec.clone()),
+            move || ElectionActor::new(lives_on.clone()),
             self.events.restarts(format!("ElectionActor {name}")),
         );
-        children.elections.insert(name, addr.clone());
+        children.elections.insert(name, Election { addr: addr.clone(), spec });
         // If nobody takes it, it stops itself.
         let _ = reply.send(Ok(Started::new(addr)));
     }
@@ -161,13 +168,16 @@ impl SessionActor {
         }
     }
 
-    /// Nothing announces that a user's actor is gone (R16), so somebody has to look, until all is closed.
+    /// Nothing announces that a user's actor is gone (R16), so somebody has to look, until all is closed: from
+    /// here, because ten thousand questions would be ten thousand actors awake.
     fn look_at_leaders(&self, ctx: &mut Context<Self>) {
         if let State::Closed(_) = self.children.borrow().state {
             return;
         }
         for election in self.children.borrow().elections.values() {
-            election.do_send(CheckLeader);
+            if election.spec.leader.is_gone() {
+                election.addr.do_send(LeaderGone);
+            }
         }
         let pace = (self.renew / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
         ctx.run_later(pace, |actor, ctx| actor.look_at_leaders(ctx));
@@ -187,7 +197,8 @@ impl SessionActor {
 
     fn farewells(&self) -> Vec<LocalBoxFuture<'static, Result<(), MailboxError>>> {
         let children = self.children.borrow();
-        let elections = children.elections.values().map(|addr| Box::pin(addr.send(SimbaClosed::Over)) as _);
+        let elections = children.elections.values().map(|election| &election.addr);
+        let elections = elections.map(|addr| Box::pin(addr.send(SimbaClosed::Over)) as _);
         let locks = children.locks.values().map(|lock| Box::pin(lock.addr.send(SimbaClosed::Over)) as _);
         elections.chain(locks).collect()
     }

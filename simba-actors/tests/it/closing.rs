@@ -108,6 +108,21 @@ fn r14_close_without_an_answer_is_bounded_and_names_what_is_left() {
 }
 
 #[test]
+fn r14_close_does_not_call_free_what_an_unheard_keep_alive_prolonged() {
+    virtually(async {
+        let world = World::new();
+        let simba = world.simba().await;
+        let held = simba.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        world.backend.always(Op::KeepAlive, Behaviour::LoseReply);
+        sleep(2 * RENEW + 500 * MS).await;
+        world.backend.outage(Behaviour::Never);
+        drop(held);
+        let closed = simba.close().await;
+        assert!(closed.is_err() || world.is_free("x").await, "{closed:?}");
+    });
+}
+
+#[test]
 fn r14_close_waits_for_calls_in_flight_and_frees_what_they_won() {
     virtually(async {
         let world = World::new();

@@ -8,6 +8,7 @@ use tokio::time::{sleep, timeout};
 use crate::fixture::{Behaviour, Did, LEASE, Leader, Log, MS, Op, RENEW, World, eventually, now, virtually};
 
 /// All that has happened so far, one word each.
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other event is a failure")]
 async fn words(events: &mut Events) -> Vec<&'static str> {
     let mut words = Vec::new();
     while let Ok(Some(event)) = timeout(Duration::ZERO, events.next()).await {
@@ -27,6 +28,7 @@ async fn words(events: &mut Events) -> Vec<&'static str> {
             SimbaEvent::ClockStep { .. } => "stepped",
             SimbaEvent::AttemptFailed { .. } => "failed",
             SimbaEvent::Closed => "closed",
+            SimbaEvent::ActorRestarted { .. } => "restarted",
             other => panic!("{other:?}"),
         });
     }
@@ -227,6 +229,8 @@ fn one_keep_alive_a_renew_whatever_the_number_of_leases() {
         let before = world.backend.count(Op::KeepAlive);
         sleep(10 * RENEW).await;
         assert_eq!(world.backend.count(Op::KeepAlive) - before, 10);
+        let calls = world.backend.calls(Op::KeepAlive);
+        assert!(calls.windows(2).all(|pair| pair[1].at - pair[0].at <= RENEW + 2 * MS), "{calls:?}");
         let asked: usize = world.backend.count(Op::Acquire);
         assert!(asked <= 2_000, "{asked} acquire calls");
     });

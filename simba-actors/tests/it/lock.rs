@@ -17,7 +17,7 @@ trait AmbiguousIfClone<A> {
 }
 impl<T: ?Sized> AmbiguousIfClone<()> for T {}
 struct Cloneable;
-impl<T: ?Sized + Clone> AmbiguousIfClone<Cloneable> for T {}
+impl<T: Clone> AmbiguousIfClone<Cloneable> for T {}
 
 #[test]
 fn a_lock_term_is_not_clone_and_crosses_threads() {
@@ -316,6 +316,22 @@ fn ten_thousand_acquires_and_releases_leave_nothing() {
         }
         sleep(3 * RENEW).await;
         world.assert_nothing_left(&simba, "x").await;
+    });
+}
+
+#[test]
+fn without_hints_a_waiter_is_served_within_its_pace() {
+    virtually(async {
+        let world = World::new();
+        let (a, b) = (world.simba().await, world.simba_on(&world.backend.sibling().without_hints()).await);
+        let held = a.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        let waiting = b.lock("x").unwrap();
+        let next = actix::spawn(async move { waiting.acquire(seconds(60)).await.map(|term| (term, now())) });
+        sleep(5 * RENEW).await;
+        let released = now();
+        held.release().await.unwrap();
+        let (_term, at) = next.await.unwrap().unwrap();
+        assert!(at - released <= RENEW + 10 * MS, "half a renew and its jitter: {:?}", at - released);
     });
 }
 

@@ -44,7 +44,7 @@ impl Handler<Crash> for SessionActor {
         match &crash {
             Crash::Session => panic!("the actor panics, as the test asked"),
             Crash::Backend => self.backend.do_send(crash),
-            Crash::Election(name) => children.elections[name].do_send(crash),
+            Crash::Election(name) => children.elections[name].addr.do_send(crash),
             Crash::Lock(name) => children.locks[name].addr.do_send(crash),
         }
     }
