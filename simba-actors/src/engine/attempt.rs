@@ -75,6 +75,8 @@ impl Engine {
         {
             due.push(name);
         }
+        // Sorted, so that storages lock their rows in one order, and a name is found by halves.
+        due.sort_unstable();
         let call = self.send(Call::Acquire { session, names: due.clone() });
         self.calls.acquire = Some(call);
         for name in due {
@@ -109,8 +111,21 @@ impl Engine {
                     ),
                 );
             }
-            Err(error) => self.unanswered(call, names, &error),
+            Err(error) => {
+                if error.outcome() == Outcome::Unknown {
+                    names.iter().for_each(|name| self.doubt_about(name));
+                }
+                self.unanswered(call, names, &error);
+            }
         }
+        names.iter().for_each(|name| self.check_settled(name));
+    }
+
+    /// Whether that name is held nobody knows until a list tells (R8).
+    fn doubt_about(&mut self, name: &LeaseName) {
+        let ticket = self.ticket;
+        self.in_doubt.insert(name.clone(), ticket);
+        self.doubt();
     }
 
     fn unanswered(&mut self, call: CallId, names: &[LeaseName], error: &BackendError) {
@@ -197,9 +212,7 @@ impl Engine {
             return;
         }
         if error.outcome() == Outcome::Unknown {
-            let ticket = self.ticket;
-            self.in_doubt.insert(name.clone(), ticket);
-            self.doubt();
+            self.doubt_about(name);
         }
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.failures = lease.failures.saturating_add(1);

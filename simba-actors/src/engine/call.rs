@@ -15,6 +15,7 @@ pub(crate) struct CallId(u64);
 pub(crate) enum Call {
     Open { metadata: Metadata },
     KeepAlive { session: SessionId },
+    /// The names are sorted.
     Acquire { session: SessionId, names: Vec<LeaseName> },
     Release { session: SessionId, leases: Vec<(LeaseName, Token)> },
     Close { session: SessionId },
@@ -52,6 +53,15 @@ impl Calls {
     pub(super) fn fresh_id(&mut self) -> CallId {
         self.last += 1;
         CallId(self.last)
+    }
+
+    /// Whether the acquire call in flight asks for that name.
+    pub(super) fn ask_for(&self, name: &LeaseName) -> bool {
+        let acquire = self.acquire.and_then(|id| self.in_flight.get(&id));
+        acquire.is_some_and(|in_flight| match &in_flight.call {
+            Call::Acquire { names, .. } => names.binary_search(name).is_ok(),
+            Call::Open { .. } | Call::KeepAlive { .. } | Call::Release { .. } | Call::Close { .. } => false,
+        })
     }
 
     fn take(&mut self, id: CallId) -> Option<InFlight> {
