@@ -13,12 +13,24 @@ pub(crate) struct CallId(u64);
 /// A call to the storage, as `LeaseBackend` has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
-    Open { metadata: Metadata },
-    KeepAlive { session: SessionId },
+    Open {
+        metadata: Metadata,
+    },
+    KeepAlive {
+        session: SessionId,
+    },
     /// The names are sorted.
-    Acquire { session: SessionId, names: Vec<LeaseName> },
-    Release { session: SessionId, leases: Vec<(LeaseName, Token)> },
-    Close { session: SessionId },
+    Acquire {
+        session: SessionId,
+        names: Vec<LeaseName>,
+    },
+    Release {
+        session: SessionId,
+        leases: Vec<(LeaseName, Token)>,
+    },
+    Close {
+        session: SessionId,
+    },
 }
 
 /// What is remembered of a call until it is answered or abandoned.
