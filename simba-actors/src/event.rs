@@ -12,7 +12,9 @@ use simba_backends::{LeaseName, SessionId, Token};
 use tokio::sync::broadcast;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 
-use crate::engine::Reason;
+use tracing::error;
+
+use crate::{engine::Reason, supervise::Notice};
 
 /// How many events a slow subscriber can be behind.
 const CAPACITY: usize = 1024;
@@ -224,6 +226,18 @@ impl EventBus {
         if self.0.receiver_count() > 0 {
             // The last subscriber may have gone in between.
             let _ = self.0.send(event);
+        }
+    }
+
+    /// Publishes each further life of one of Simba's own actors.
+    pub(crate) fn restarts(&self, actor: String) -> impl FnMut(Notice) + 'static {
+        let bus = self.clone();
+        move |notice| match notice {
+            Notice::Restarted { panicked } => {
+                error!(actor, panicked, "built anew");
+                bus.publish(SimbaEvent::ActorRestarted { actor: actor.clone() });
+            }
+            Notice::Ended => {}
         }
     }
 

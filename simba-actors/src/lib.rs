@@ -78,6 +78,10 @@
 //! in use. A child that panics is built anew by its parent's factory and finds its term in the engine.
 //! No user code runs on Simba's thread: a handler that sleeps for an hour does not cost the session.
 
+// The tests within use the fixtures of those without.
+#[cfg(test)]
+extern crate self as simba_actors;
+
 mod backend;
 mod clock;
 mod config;
@@ -108,3 +112,8 @@ pub use session::{StartError, Use};
 pub use simba::{CloseError, ConnectError, Simba, SimbaBuilder};
 pub use supervise::supervise;
 pub use term::{Term, TermError};
+
+/// Compiles the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -33,23 +33,25 @@ pub(crate) struct Observer {
     name: LeaseName,
     backend: Addr<BackendActor>,
     gate: Gate,
+    gallery: Gate,
 }
 
 impl Observer {
-    pub(crate) fn new(name: LeaseName, backend: Addr<BackendActor>, gate: Gate) -> Self {
-        Self { name, backend, gate }
+    pub(crate) fn new(name: LeaseName, backend: Addr<BackendActor>, gate: Gate, gallery: Gate) -> Self {
+        Self { name, backend, gate, gallery }
     }
 
     pub(crate) fn name(&self) -> &LeaseName {
         &self.name
     }
 
+    /// The gate for all else that is asked about the name.
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
 
     pub(crate) async fn holder(&self) -> Result<Option<Holder>, ObserveError> {
-        let permit = self.gate.enter().await;
+        let permit = self.gallery.enter().await;
         let (reply, answer) = oneshot::channel();
         self.backend.do_send(Inspect { name: self.name.clone(), reply, permit });
         match answer.await {

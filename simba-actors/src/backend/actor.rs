@@ -25,6 +25,8 @@ pub(crate) struct Board {
     routes: BTreeMap<LeaseName, Recipient<LeaseNews>>,
     terms: BTreeMap<LeaseName, Term>,
     session: Option<Recipient<SessionNews>>,
+    /// Nothing new is asked of the storage.
+    closed: bool,
     /// Resolved by the first session, or by the error that prevented it.
     ready: Option<oneshot::Sender<Result<SessionId, BackendError>>>,
 }
@@ -103,6 +105,7 @@ impl BackendActor {
 
     /// R21: the keeper has ended every term by dying; here their users are told.
     fn died(&self) {
+        self.board.borrow_mut().closed = true;
         let terms = std::mem::take(&mut self.board.borrow_mut().terms);
         for (name, term) in terms {
             let reason = term.reason().unwrap_or(Reason::Closed);
@@ -155,6 +158,7 @@ impl Handler<Told> for BackendActor {
             }
             Told::Refused { name } => self.route(&name, LeaseNews::Refused),
             Told::Failed { name, error } => self.route(&name, LeaseNews::Failed(error)),
+            Told::Heard { name } => self.route(&name, LeaseNews::Heard),
             Told::Settled { name } => self.route(&name, LeaseNews::Settled),
             Told::Notice(notice) => self.noticed(notice),
             Told::Closed { unfreed, free_in } => {
@@ -225,6 +229,7 @@ impl Handler<Report> for BackendActor {
 impl Handler<Close> for BackendActor {
     type Result = ();
     fn handle(&mut self, Close: Close, _: &mut Context<Self>) {
+        self.board.borrow_mut().closed = true;
         self.input(Input::Close);
     }
 }
@@ -232,6 +237,10 @@ impl Handler<Close> for BackendActor {
 impl Handler<Inspect> for BackendActor {
     type Result = ();
     fn handle(&mut self, Inspect { name, reply, permit }: Inspect, _: &mut Context<Self>) {
+        if self.board.borrow().closed {
+            // Who hears no answer knows that Simba is closed.
+            return drop(reply);
+        }
         let (backend, patience) = (self.backend.clone(), self.call_timeout);
         actix::spawn(async move {
             let answer = timeout(patience, backend.inspect(&name)).await.unwrap_or_else(|_elapsed| {

@@ -99,6 +99,10 @@ pub(crate) enum Told {
         name: LeaseName,
         error: BackendError,
     },
+    /// A [`Release`] or [`StandDown`] has arrived: what was told before did not know of it.
+    Heard {
+        name: LeaseName,
+    },
     Settled {
         name: LeaseName,
     },
@@ -127,6 +131,8 @@ pub(crate) enum LeaseNews {
     Refused,
     /// The attempt failed and is made again.
     Failed(BackendError),
+    /// A [`Release`] or [`StandDown`] has arrived: the news before did not know of it, those from now on do.
+    Heard,
     /// After [`Release`] or [`StandDown`]: nothing of the name is held or on its way.
     Settled,
     /// The answer to [`Resume`].

@@ -2,8 +2,10 @@
 
 mod actor;
 mod messages;
+mod requests;
 
 pub(crate) use actor::{BackendActor, Board};
 pub(crate) use messages::{
     Acquire, Close, Forget, HandOver, Inspect, LeaseNews, Release, Report, Resume, StandDown, Told,
 };
+pub(crate) use requests::Requests;

@@ -1,17 +1,17 @@
 //! One election: delivers `Elected` and `Revoked`, and says when a term is handed over.
-//! Parent: `SessionActor`. Children: none. Restarted after a panic, it finds its term in the engine.
+//! Parent: `SessionActor`. Children: none. Restarted after a panic, it finds its term in the engine, and what
+//! it has told about it where its earlier life left it.
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MailboxError, Message, WrapFuture};
 use simba_backends::{LeaseName, Token};
-use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::{
-    course::{Course, End, Leading},
+    course::{Course, End, Kept, Leading, Request, State},
     heard::Heard,
-    leader::{Assignment, Elected, Leader, Revoked, Roll},
+    leader::{Elected, Leader, Revoked, Roll},
     messages::{CheckLeader, StepDown, Stop, WorkEnd, WorkEnded},
 };
 use crate::{
@@ -34,37 +34,32 @@ pub(crate) struct Spec {
     pub(crate) renew: Duration,
     /// How often the actor was built.
     pub(crate) lives: Cell<u32>,
+    /// Left by one life for the next.
+    pub(crate) kept: Cell<Kept>,
 }
 
 pub(crate) struct ElectionActor {
     spec: Rc<Spec>,
-    /// The term whose `Elected` was sent, until it has ended for its leader too.
-    course: Option<Course>,
-    state: State,
-    /// Who waits until nothing is held.
-    stops: Vec<oneshot::Sender<()>>,
-    step_downs: Vec<oneshot::Sender<Result<(), ()>>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Contending,
-    Stopping,
-    Ended,
+    kept: Kept,
 }
 
 impl ElectionActor {
     pub(crate) fn new(spec: Rc<Spec>) -> Self {
-        Self { spec, course: None, state: State::Contending, stops: Vec::new(), step_downs: Vec::new() }
+        let kept = spec.kept.take();
+        Self { spec, kept }
     }
 
     fn elected(&mut self, term: Term, ctx: &mut Context<Self>) {
+        if self.kept.requests.on_their_way() {
+            // Won before the engine heard of a stop or step-down: it ends when it does (R5).
+            return;
+        }
         info!(name = %term.name(), token = %term.token(), session = %term.session(), "elected");
         self.publish(|name| SimbaEvent::Elected { name, token: term.token() });
         self.spec.roll.elected(&term);
-        self.course = Some(Course::new(term.clone()));
+        self.kept.course = Some(Course::new(term.clone()));
         let sent = match &self.spec.leader {
-            Leader::Work(terms) => terms.send(Assignment::Lead(term)).is_ok(),
+            Leader::Work(terms) => terms.borrow().as_ref().is_some_and(|terms| terms.send(term).is_ok()),
             Leader::Actor(listener) => match listener.elected() {
                 None => false,
                 Some(elected) => {
@@ -81,8 +76,12 @@ impl ElectionActor {
         }
     }
 
+    fn course_of(&mut self, token: Token) -> Option<&mut Course> {
+        self.kept.course.as_mut().filter(|course| course.term.token() == token)
+    }
+
     fn elected_answered(&mut self, token: Token, answer: Result<(), MailboxError>, ctx: &mut Context<Self>) {
-        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == token) else { return };
+        let Some(course) = self.course_of(token) else { return };
         course.leading = Leading::Free;
         if answer.is_err() && course.end == End::Ahead {
             self.handler_failed();
@@ -92,21 +91,25 @@ impl ElectionActor {
 
     /// A deliberate end: listeners hear it now, the leader when it is free (R3).
     fn ending(&mut self, term: &Term, reason: Reason, ctx: &mut Context<Self>) {
-        self.ended_for_listeners(term, reason);
         let gone = self.spec.leader.is_gone();
-        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == term.token()) else {
+        let Some(course) = self.course_of(term.token()) else {
+            // Nobody was told of it.
             return self.hand_over(term.token());
         };
+        if course.end != End::Ahead {
+            return;
+        }
         course.end = End::Begun(reason);
         if gone {
             course.leading = Leading::Free;
         }
+        self.ended_for_listeners(term, reason);
         self.proceed(ctx);
     }
 
     /// Goes on with a deliberate end as soon as the leader is free.
     fn proceed(&mut self, ctx: &mut Context<Self>) {
-        let Some(course) = &mut self.course else { return };
+        let Some(course) = &mut self.kept.course else { return };
         let End::Begun(reason) = course.end else { return };
         if course.leading == Leading::Busy {
             return;
@@ -124,7 +127,7 @@ impl ElectionActor {
         let Some(revoked) = listener.revoked() else { return false };
         let token = term.token();
         self.follow(revoked.send(Revoked(term, reason)), ctx, move |actor, answer, _| {
-            if answer.is_err() && actor.state == State::Contending {
+            if answer.is_err() && actor.kept.state == State::Contending {
                 actor.handler_failed();
             }
             actor.hand_over(token);
@@ -133,29 +136,29 @@ impl ElectionActor {
     }
 
     fn hand_over(&mut self, token: Token) {
-        if self.course.as_ref().is_some_and(|course| course.term.token() == token) {
-            self.course = None;
-        }
+        self.kept.course.take_if(|course| course.term.token() == token);
         self.spec.backend.do_send(HandOver { name: self.spec.name.clone(), token });
     }
 
-    /// A forced end: everybody hears it at once.
+    /// A forced end, also of a hand-over: who has not heard of the end hears it at once.
     fn ended(&mut self, term: &Term, reason: Reason, ctx: &mut Context<Self>) {
-        self.ended_for_listeners(term, reason);
-        if self.course.take().is_some_and(|course| course.term.token() == term.token()) {
-            self.send_revoked(term.clone(), reason, ctx);
+        let Some(course) = self.kept.course.take_if(|course| course.term.token() == term.token()) else {
+            return;
+        };
+        match course.end {
+            End::Ahead => {
+                self.ended_for_listeners(term, reason);
+                self.send_revoked(course.term, reason, ctx);
+            }
+            End::Begun(reason) => drop(self.send_revoked(course.term, reason, ctx)),
+            End::Revoked => {}
         }
     }
 
     /// The hand-over is over, whatever the leader still does.
     fn overdue(&mut self, term: &Term, ctx: &mut Context<Self>) {
         warn!(name = %term.name(), token = %term.token(), "hand-over not finished in time");
-        let Some(course) = self.course.take().filter(|course| course.term.token() == term.token()) else {
-            return;
-        };
-        if let End::Begun(reason) = course.end {
-            self.send_revoked(course.term, reason, ctx);
-        }
+        self.ended(term, Reason::Deadline, ctx);
     }
 
     fn ended_for_listeners(&self, term: &Term, reason: Reason) {
@@ -176,12 +179,13 @@ impl ElectionActor {
 
     /// A handler or the work panicked: its term is revoked and released, and others get their chance for
     /// one lease (R16).
-    fn handler_failed(&self) {
+    fn handler_failed(&mut self) {
         warn!(name = %self.spec.name, "the leader failed; the election stays out for one lease");
-        self.stand_down(Reason::HandlerFailed, self.spec.lease);
+        self.stand_down(Reason::HandlerFailed, self.spec.lease, None);
     }
 
-    fn stand_down(&self, reason: Reason, stay_out: Duration) {
+    fn stand_down(&mut self, reason: Reason, stay_out: Duration, request: Option<Request>) {
+        self.kept.requests.ask(request);
         self.spec.backend.do_send(StandDown { name: self.spec.name.clone(), reason, stay_out });
     }
 
@@ -191,53 +195,80 @@ impl ElectionActor {
     }
 
     fn stop(&mut self, reason: Reason) {
-        if self.state == State::Contending {
-            self.state = State::Stopping;
-            self.spec.backend.do_send(Release { name: self.spec.name.clone(), reason });
+        if self.kept.state == State::Contending {
+            self.kept.state = State::Stopping;
+            self.withdraw(reason);
         }
+    }
+
+    fn withdraw(&mut self, reason: Reason) {
+        self.kept.requests.ask(Some(Request::Stop));
+        self.spec.backend.do_send(Release { name: self.spec.name.clone(), reason });
     }
 
     /// Nothing is held and nothing on its way.
     fn settled(&mut self) {
-        for reply in self.step_downs.drain(..) {
-            // Who waited may be gone; the step-down took place.
-            let _ = reply.send(Ok(()));
-        }
-        if self.state == State::Stopping {
-            self.over();
-            self.spec.session.do_send(ElectionEnded { name: self.spec.name.clone() });
+        for request in self.kept.requests.settled() {
+            match request {
+                // Who waited may be gone; the step-down took place.
+                Request::StepDown(reply) => drop(reply.send(Ok(()))),
+                Request::Stop => {
+                    // Before anybody is told: the name is free for who hears of it.
+                    self.spec.session.do_send(ElectionEnded { name: self.spec.name.clone() });
+                    self.over();
+                }
+            }
         }
     }
 
     fn over(&mut self) {
-        self.state = State::Ended;
-        self.spec.leader.dismiss();
-        for reply in self.stops.drain(..) {
+        self.kept.state = State::Ended;
+        self.spec.leader.end();
+        for reply in self.kept.stops.drain(..) {
             // Who waited may be gone; the election has ended.
             let _ = reply.send(());
         }
-        for reply in self.step_downs.drain(..) {
-            let _ = reply.send(Err(()));
+        for request in self.kept.requests.drain() {
+            match request {
+                Request::Stop => {}
+                Request::StepDown(reply) => drop(reply.send(Err(()))),
+            }
         }
     }
 
-    /// The actor was built anew. What the roll tells was the last that users heard; the engine knows more.
+    /// The actor was built anew. Which handlers have resolved is no longer known: none is waited for. Work
+    /// says by itself when it has ended.
+    fn resume(&mut self, ctx: &mut Context<Self>) {
+        if let (Leader::Actor(_), Some(course)) = (&self.spec.leader, &mut self.kept.course) {
+            course.leading = Leading::Free;
+            match course.end {
+                End::Ahead => {}
+                End::Begun(_) => self.proceed(ctx),
+                End::Revoked => {
+                    let token = course.term.token();
+                    self.hand_over(token);
+                }
+            }
+        }
+        if self.kept.state == State::Stopping {
+            self.withdraw(Reason::Stopped);
+        }
+        let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
+        self.spec.backend.do_send(Resume { name, news });
+    }
+
+    /// What the engine knows, should news have been lost with the earlier life.
     fn resumed(&mut self, runs: Option<Term>, ctx: &mut Context<Self>) {
-        let told = self.spec.roll.term();
+        let told = self.kept.course.as_ref().map(|course| course.term.clone());
         if let Some(told) = told.filter(|told| runs.as_ref().is_none_or(|runs| runs.token() != told.token()))
         {
-            let reason = told.reason().unwrap_or(Reason::LeaseLost);
-            self.ended_for_listeners(&told, reason);
-            self.send_revoked(told, reason, ctx);
+            self.ended(&told, told.reason().unwrap_or(Reason::LeaseLost), ctx);
         }
         let Some(term) = runs else { return };
-        if self.spec.roll.term().is_none() && term.is_valid() {
-            return self.elected(term, ctx);
-        }
-        // Whether the handler has resolved is no longer known: it is not waited for.
-        self.course = Some(Course { leading: Leading::Free, ..Course::new(term.clone()) });
-        if let Some(reason) = term.reason() {
-            self.ending(&term, reason, ctx);
+        match term.reason() {
+            Some(reason) => self.ending(&term, reason, ctx),
+            None if self.kept.course.is_none() => self.elected(term, ctx),
+            None => {}
         }
     }
 
@@ -250,11 +281,17 @@ impl Actor for ElectionActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
-        match self.spec.lives.replace(self.spec.lives.get() + 1) {
-            0 => self.spec.backend.do_send(Acquire { name, goal: Goal::Terms, news }),
-            _ => self.spec.backend.do_send(Resume { name, news }),
+        if self.spec.lives.replace(self.spec.lives.get() + 1) > 0 {
+            return self.resume(ctx);
         }
+        let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
+        self.spec.backend.do_send(Acquire { name, goal: Goal::Terms, news });
+    }
+}
+
+impl Drop for ElectionActor {
+    fn drop(&mut self) {
+        self.spec.kept.set(std::mem::take(&mut self.kept));
     }
 }
 
@@ -270,6 +307,7 @@ impl Handler<LeaseNews> for ElectionActor {
             LeaseNews::Failed(error) => {
                 self.publish(|name| SimbaEvent::AttemptFailed { name, error: error.to_string() });
             }
+            LeaseNews::Heard => self.kept.requests.heard(),
             LeaseNews::Settled => self.settled(),
             LeaseNews::Resumed(term) => self.resumed(term, ctx),
         }
@@ -278,13 +316,14 @@ impl Handler<LeaseNews> for ElectionActor {
 
 impl Handler<Stop> for ElectionActor {
     type Result = ();
-    fn handle(&mut self, Stop { reply }: Stop, _: &mut Context<Self>) {
-        if self.state == State::Ended {
+    fn handle(&mut self, Stop { reply, permit }: Stop, _: &mut Context<Self>) {
+        drop(permit);
+        if self.kept.state == State::Ended {
             // Who waits hears of it, if it still does.
             let _ = reply.map(|reply| reply.send(()));
             return;
         }
-        self.stops.extend(reply);
+        self.kept.stops.extend(reply);
         self.stop(Reason::Stopped);
     }
 }
@@ -293,9 +332,8 @@ impl Handler<StepDown> for ElectionActor {
     type Result = ();
     fn handle(&mut self, StepDown { stay_out, reply, permit }: StepDown, _: &mut Context<Self>) {
         drop(permit);
-        if self.state == State::Contending {
-            self.step_downs.push(reply);
-            self.stand_down(Reason::SteppedDown, stay_out);
+        if self.kept.state == State::Contending {
+            self.stand_down(Reason::SteppedDown, stay_out, Some(Request::StepDown(reply)));
         } else {
             // Who waits hears of it, if it still does.
             let _ = reply.send(Err(()));
@@ -309,11 +347,11 @@ impl Handler<CheckLeader> for ElectionActor {
         if !self.spec.leader.is_gone() {
             return;
         }
-        if self.state == State::Contending {
+        if self.kept.state == State::Contending {
             self.leader_gone();
         }
         // Nobody is left whose handler could resolve.
-        if let Some(course) = &mut self.course {
+        if let Some(course) = &mut self.kept.course {
             course.leading = Leading::Free;
             self.proceed(ctx);
         }
@@ -323,11 +361,13 @@ impl Handler<CheckLeader> for ElectionActor {
 impl Handler<WorkEnded> for ElectionActor {
     type Result = ();
     fn handle(&mut self, WorkEnded { token, how }: WorkEnded, ctx: &mut Context<Self>) {
-        let Some(course) = self.course.as_mut().filter(|course| course.term.token() == token) else { return };
+        let Some(course) = self.course_of(token) else { return };
         course.leading = Leading::Free;
         match (course.end, how) {
             (End::Begun(_) | End::Revoked, _) | (End::Ahead, WorkEnd::Dropped) => {}
-            (End::Ahead, WorkEnd::Returned) => self.stand_down(Reason::SteppedDown, self.spec.renew / 2),
+            (End::Ahead, WorkEnd::Returned) => {
+                self.stand_down(Reason::SteppedDown, self.spec.renew / 2, None);
+            }
             (End::Ahead, WorkEnd::Finished) => self.stop(Reason::Stopped),
             (End::Ahead, WorkEnd::Panicked) => self.handler_failed(),
         }

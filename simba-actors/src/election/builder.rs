@@ -90,7 +90,7 @@ impl ElectionBuilder {
         F: Future<Output: WorkOutcome> + Send + 'static,
     {
         let (terms, taken) = tokio::sync::mpsc::unbounded_channel();
-        let election = self.start_for(Leader::Work(terms)).await?;
+        let election = self.start_for(Leader::Work(Some(terms).into())).await?;
         Ok(work::spawn(election, taken, work))
     }
 
@@ -112,7 +112,7 @@ impl ElectionBuilder {
         let (roll, (reply, answer)) = (Roll::default(), oneshot::channel());
         let name = self.observer.name().clone();
         self.session.do_send(StartElection { name, leader, roll: roll.clone(), reply, permit });
-        let addr = answer.await.unwrap_or(Err(StartError::Closed))?;
-        Ok(Election::new(addr, roll, self.observer))
+        let started = answer.await.unwrap_or(Err(StartError::Closed))?;
+        Ok(Election::new(started.take(), roll, self.observer))
     }
 }

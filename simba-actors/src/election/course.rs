@@ -1,6 +1,8 @@
 //! The course of one term, as far as its leader is concerned (R3, R4).
 
-use crate::{Reason, Term};
+use tokio::sync::oneshot;
+
+use crate::{Reason, Term, backend::Requests};
 
 /// One term from `Elected` to the end of its hand-over.
 #[derive(Debug)]
@@ -35,4 +37,29 @@ impl Course {
     pub(super) fn new(term: Term) -> Self {
         Self { term, leading: Leading::Busy, end: End::Ahead }
     }
+}
+
+/// What outlives a panic of the actor.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The term whose `Elected` was sent, until it has ended for its leader too.
+    pub(super) course: Option<Course>,
+    pub(super) state: State,
+    /// Who waits until the election has ended.
+    pub(super) stops: Vec<oneshot::Sender<()>>,
+    pub(super) requests: Requests<Request>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    Contending,
+    Stopping,
+    Ended,
+}
+
+/// Why nothing shall be held.
+pub(super) enum Request {
+    Stop,
+    StepDown(oneshot::Sender<Result<(), ()>>),
 }

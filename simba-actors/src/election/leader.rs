@@ -1,6 +1,9 @@
 //! Who leads: the leader actor, the work of a job, and the actors that only listen.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    cell::RefCell,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use actix::{Actor, Addr, Handler, Message, Recipient, WeakRecipient, dev::ToEnvelope};
 use tokio::sync::mpsc;
@@ -102,31 +105,23 @@ impl Listener {
 /// Whom an election works for.
 pub(crate) enum Leader {
     Actor(Listener),
-    /// The loop of a job, which takes one term after the other.
-    Work(mpsc::UnboundedSender<Assignment>),
-}
-
-/// What the loop of a job takes.
-pub(crate) enum Assignment {
-    Lead(Term),
-    /// The election has ended. The loop has an address of it, so it cannot wait for the actor's end.
-    Leave,
+    /// The loop of a job, which takes one term after the other until the channel is closed.
+    Work(RefCell<Option<mpsc::UnboundedSender<Term>>>),
 }
 
 impl Leader {
     pub(super) fn is_gone(&self) -> bool {
         match self {
             Self::Actor(listener) => listener.is_gone(),
-            Self::Work(terms) => terms.is_closed(),
+            Self::Work(terms) => terms.borrow().as_ref().is_none_or(mpsc::UnboundedSender::is_closed),
         }
     }
 
-    /// Nothing follows: a job's loop ends.
-    pub(super) fn dismiss(&self) {
+    /// There will be no further term: the loop of a job ends.
+    pub(super) fn end(&self) {
         match self {
             Self::Actor(_) => {}
-            // The loop may have ended by itself.
-            Self::Work(terms) => drop(terms.send(Assignment::Leave)),
+            Self::Work(terms) => drop(terms.take()),
         }
     }
 }

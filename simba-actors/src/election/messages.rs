@@ -2,15 +2,41 @@
 
 use std::time::Duration;
 
-use actix::Message;
+use actix::{Addr, Message};
 use simba_backends::Token;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::ElectionActor;
 
 /// Ends the election.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Stop {
     pub(crate) reply: Option<oneshot::Sender<()>>,
+    /// `None` where no user calls.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+}
+
+/// An election on its way to who started it; if nobody takes it, it is stopped (R15).
+pub(crate) struct Started(Option<Addr<ElectionActor>>);
+
+impl Started {
+    pub(crate) fn new(election: Addr<ElectionActor>) -> Self {
+        Self(Some(election))
+    }
+
+    /// Takes it; from now on it ends when it is told to.
+    pub(super) fn take(mut self) -> Addr<ElectionActor> {
+        self.0.take().expect("taken once, because it takes self")
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(nobody) = self.0.take() {
+            nobody.do_send(Stop { reply: None, permit: None });
+        }
+    }
 }
 
 /// Gives up the lead and stays out for a while. `Err` says that the election has ended.

@@ -14,11 +14,11 @@ use actix::Addr;
 use simba_backends::{Holder, LeaseName};
 use tokio::sync::oneshot;
 
-use self::messages::StepDown;
+use self::messages::{StepDown, Stop};
 pub(crate) use self::{
     actor::{ElectionActor, Spec},
     leader::{Leader, Roll},
-    messages::{CheckLeader, Stop},
+    messages::{CheckLeader, Started},
 };
 pub use self::{
     builder::ElectionBuilder,
@@ -121,9 +121,9 @@ impl Election {
     ///
     /// Once polled, the election ends even if the future is dropped.
     pub async fn stop(&self) {
-        let _permit = self.observer.gate().enter().await;
+        let permit = self.observer.gate().enter().await;
         let (reply, answer) = oneshot::channel();
-        self.addr.do_send(Stop { reply: Some(reply) });
+        self.addr.do_send(Stop { reply: Some(reply), permit: Some(permit) });
         // No answer means that the actor is gone, and with it the election.
         let _ = answer.await;
     }

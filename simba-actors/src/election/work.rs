@@ -7,7 +7,6 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{
     Election,
-    leader::Assignment,
     messages::{WorkEnd, WorkEnded},
 };
 use crate::Term;
@@ -85,7 +84,7 @@ impl<T> fmt::Debug for Job<T> {
 
 pub(super) fn spawn<W, F>(
     election: Election,
-    terms: mpsc::UnboundedReceiver<Assignment>,
+    terms: mpsc::UnboundedReceiver<Term>,
     work: W,
 ) -> Job<<F::Output as WorkOutcome>::Value>
 where
@@ -99,14 +98,14 @@ where
 /// Works for one term after the other. The end of this task closes the channel, which ends the election.
 async fn work_through<W, F>(
     election: Election,
-    mut terms: mpsc::UnboundedReceiver<Assignment>,
+    mut terms: mpsc::UnboundedReceiver<Term>,
     mut work: W,
 ) -> Option<<F::Output as WorkOutcome>::Value>
 where
     W: FnMut(Term) -> F,
     F: Future<Output: WorkOutcome>,
 {
-    while let Some(Assignment::Lead(term)) = terms.recv().await {
+    while let Some(term) = terms.recv().await {
         let (how, value) = work_for(&term, &mut work).await;
         election.addr.do_send(WorkEnded { token: term.token(), how });
         if value.is_some() {

@@ -64,7 +64,11 @@ impl Engine {
         if self.closing.is_some() || self.calls.acquire.is_some() || self.ready.is_empty() {
             return;
         }
-        let Some(session) = self.live().map(|live| live.id.clone()) else { return };
+        // A session that may be at its end is asked nothing: what it won would be released at once, and asked
+        // for again, as fast as the storage answers. The next keep-alive or session lets them go.
+        let now = self.now;
+        let Some(live) = self.live().filter(|live| live.valid_until > now) else { return };
+        let session = live.id.clone();
         let mut due = Vec::new();
         while due.len() < BATCH
             && let Some((_, name)) = self.ready.pop_first()

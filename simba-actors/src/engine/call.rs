@@ -118,8 +118,7 @@ impl Engine {
     pub(super) fn abandon(&mut self, id: CallId) {
         let Some(InFlight { call, sent_at, ticket }) = self.calls.take(id) else { return };
         self.timers.cancel(&Timer::CallTimeout(id));
-        let waited = sent_at.until(self.now);
-        let error = BackendError::timeout(format!("the storage did not answer within {waited:?}"));
+        let error = unanswered(sent_at.until(self.now));
         match call {
             // Its answer is still listened to: a session that opens late must be closed.
             Call::Open { .. } => self.opened(sent_at, Err(error)),
@@ -150,4 +149,12 @@ impl Engine {
             self.emit(Effect::Abandon(id));
         }
     }
+}
+
+/// What can be said of a storage that says nothing.
+fn unanswered(waited: Duration) -> BackendError {
+    let millis = waited.as_millis();
+    BackendError::timeout(format!(
+        "the storage did not answer within {millis} ms: it is unreachable, overloaded, or locked by another"
+    ))
 }

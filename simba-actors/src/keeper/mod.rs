@@ -102,6 +102,18 @@ impl Keeper {
     }
 
     fn step(&mut self, input: Input) -> Next {
+        if let Input::Withdraw { name, .. } | Input::StandDown { name, .. } = &input {
+            // What was due before is told before.
+            let name = name.clone();
+            if self.advance(Input::Tick) == Next::Stop {
+                return Next::Stop;
+            }
+            self.heard(name);
+        }
+        self.advance(input)
+    }
+
+    fn advance(&mut self, input: Input) -> Next {
         self.before(&input);
         let moment = Moment { now: self.clock.now(), chance: self.chance.next_u64() };
         let effects = self.engine.step(moment, input);

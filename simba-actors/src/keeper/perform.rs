@@ -18,6 +18,11 @@ impl Keeper {
         }
     }
 
+    /// What is told from now on knows of the request.
+    pub(super) fn heard(&self, name: LeaseName) {
+        self.tell(Told::Heard { name });
+    }
+
     pub(super) fn perform(&mut self, now: Instant, effects: Vec<Effect>) -> Next {
         let mut next = Next::Step;
         for effect in effects {

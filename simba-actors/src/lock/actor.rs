@@ -1,6 +1,6 @@
 //! One lock of this process: a queue of those who want it, of whom the first contends.
-//! Parent: `SessionActor`. Children: none. Restarted after a panic it has lost its queue, whose waiters
-//! hear `Closed`, and finds its term in the engine.
+//! Parent: `SessionActor`. Children: none. Restarted after a panic it goes on with its queue, and
+//! finds its term in the engine.
 
 use std::{cell::Cell, collections::VecDeque, rc::Rc, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Reason, SimbaEvent, Term,
-    backend::{Acquire, BackendActor, HandOver, LeaseNews, Release, Resume},
+    backend::{Acquire, BackendActor, HandOver, LeaseNews, Release, Requests, Resume},
     engine::Goal,
     event::EventBus,
     session::{LockIdle, SessionActor, SimbaClosed},
@@ -34,19 +34,27 @@ pub(crate) struct LockSpec {
     pub(crate) handled: Cell<u64>,
     /// How often the actor was built.
     pub(crate) lives: Cell<u32>,
+    /// Left by one life for the next.
+    pub(crate) kept: Cell<Kept>,
 }
 
 pub(crate) struct LockActor {
     spec: Rc<LockSpec>,
+    kept: Kept,
+}
+
+/// What outlives a panic of the actor.
+#[derive(Default)]
+pub(crate) struct Kept {
     queue: VecDeque<Waiter>,
     stage: Stage,
-    /// Who waits for the storage to confirm the release.
-    unlocking: Vec<oneshot::Sender<()>>,
+    /// Releases; who waits for one waits for the storage's confirmation.
+    releases: Requests<oneshot::Sender<()>>,
+    /// The term whose begin was published and whose end was not.
+    published: Option<Token>,
     /// Why the last attempt failed, if it did.
     last_error: Option<BackendError>,
     doors: Doors,
-    /// While news is owed the actor stays, or its end would not be published.
-    owed: Owed,
 }
 
 struct Waiter {
@@ -56,8 +64,10 @@ struct Waiter {
 }
 
 /// Where the lock stands, seen from here.
+#[derive(Default)]
 enum Stage {
     /// Nobody here wants it.
+    #[default]
     Idle,
     /// The first of the queue wants it.
     Contending,
@@ -65,15 +75,9 @@ enum Stage {
     Held(Token),
 }
 
-/// What is still to come after a release.
-#[derive(PartialEq, Eq)]
-enum Owed {
-    Nothing,
-    Settled,
-}
-
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 enum Doors {
+    #[default]
     Open,
     /// Simba is being closed.
     Closed,
@@ -81,41 +85,34 @@ enum Doors {
 
 impl LockActor {
     pub(crate) fn new(spec: Rc<LockSpec>) -> Self {
-        Self {
-            spec,
-            queue: VecDeque::new(),
-            stage: Stage::Idle,
-            unlocking: Vec::new(),
-            last_error: None,
-            doors: Doors::Open,
-            owed: Owed::Nothing,
-        }
+        let kept = spec.kept.take();
+        Self { spec, kept }
     }
 
     fn enqueue(&mut self, request: LockRequest, ctx: &mut Context<Self>) {
-        if self.doors == Doors::Closed {
+        if self.kept.doors == Doors::Closed {
             return request.refuse(LockError::Closed);
         }
-        let (name, waiting) = (self.spec.name.clone(), self.queue.len());
+        let (name, waiting) = (self.spec.name.clone(), self.kept.queue.len());
         if waiting >= MOST_WAITERS {
             return request.refuse(LockError::TooManyWaiters { name, waiting });
         }
         let LockRequest { name: _, id, patience, reply, permit } = request;
         drop(permit);
-        let behind_another = waiting > 0 || matches!(self.stage, Stage::Held(_));
+        let behind_another = waiting > 0 || matches!(self.kept.stage, Stage::Held(_));
         if patience == Patience::OneAttempt && behind_another {
             // Who asked may be gone, here and wherever else a reply is sent.
             let _ = reply.send(Ok(None));
             return;
         }
-        self.queue.push_back(Waiter { id, patience, reply });
+        self.kept.queue.push_back(Waiter { id, patience, reply });
         self.contend(ctx);
     }
 
     /// Contends for the first of the queue, if it is not done already.
     fn contend(&mut self, ctx: &mut Context<Self>) {
-        if matches!(self.stage, Stage::Idle) && !self.queue.is_empty() {
-            self.stage = Stage::Contending;
+        if matches!(self.kept.stage, Stage::Idle) && !self.kept.queue.is_empty() {
+            self.kept.stage = Stage::Contending;
             let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
             self.spec.backend.do_send(Acquire { name, goal: Goal::OneTerm, news });
         }
@@ -123,12 +120,17 @@ impl LockActor {
 
     fn started(&mut self, term: Term, ctx: &mut Context<Self>) {
         let token = term.token();
-        self.stage = Stage::Held(token);
-        self.last_error = None;
+        if self.kept.releases.on_their_way() {
+            // Won by a wish that was withdrawn: it ends when the engine hears of that (R5).
+            return self.hand_over(token);
+        }
+        self.kept.stage = Stage::Held(token);
+        self.kept.published = Some(token);
+        self.kept.last_error = None;
         debug!(name = %term.name(), %token, session = %term.session(), "lock acquired");
         self.publish(|name| SimbaEvent::LockAcquired { name, token });
         let held = LockTerm::new(term, ctx.address());
-        match self.queue.pop_front() {
+        match self.kept.queue.pop_front() {
             // A lock that nobody takes is released by its drop.
             None => drop(held),
             Some(waiter) => drop(waiter.reply.send(Ok(Some(held)))),
@@ -136,56 +138,74 @@ impl LockActor {
     }
 
     fn unlock(&mut self, Unlock { token, reply }: Unlock, ctx: &mut Context<Self>) {
-        if !matches!(self.stage, Stage::Held(held) if held == token) {
+        if !matches!(self.kept.stage, Stage::Held(held) if held == token) {
             // Lost before: the term tells why.
             let _ = reply.map(|reply| reply.send(()));
             return;
         }
-        self.stage = Stage::Idle;
-        self.unlocking.extend(reply);
-        self.release();
-        let name = self.spec.name.clone();
-        self.spec.backend.do_send(HandOver { name, token });
+        self.release(reply);
+        self.hand_over(token);
         self.contend(ctx);
+    }
+
+    fn release(&mut self, reply: Option<oneshot::Sender<()>>) {
+        self.kept.stage = Stage::Idle;
+        self.kept.releases.ask(reply);
+        let name = self.spec.name.clone();
+        self.spec.backend.do_send(Release { name, reason: Reason::Released });
+    }
+
+    fn hand_over(&self, token: Token) {
+        self.spec.backend.do_send(HandOver { name: self.spec.name.clone(), token });
     }
 
     /// Its end, whatever ended it, is published once, by the news of it.
     fn ended(&mut self, term: &Term, reason: Reason) {
         let token = term.token();
-        debug!(name = %term.name(), %token, session = %term.session(), %reason, "lock ended");
-        self.publish(|name| SimbaEvent::LockReleased { name, token, reason });
+        if self.kept.published.take_if(|published| *published == token).is_some() {
+            debug!(name = %term.name(), %token, session = %term.session(), %reason, "lock ended");
+            self.publish(|name| SimbaEvent::LockReleased { name, token, reason });
+        }
     }
 
-    fn lost(&mut self, term: &Term, ctx: &mut Context<Self>) {
-        if matches!(self.stage, Stage::Held(held) if held == term.token()) {
-            self.stage = Stage::Idle;
+    fn lost(&mut self, token: Token, ctx: &mut Context<Self>) {
+        if matches!(self.kept.stage, Stage::Held(held) if held == token) {
+            self.kept.stage = Stage::Idle;
             self.contend(ctx);
         }
     }
 
     /// Another holds it: who has patience for one attempt has had it.
     fn refused(&mut self) {
-        if let Some(waiter) = self.queue.pop_front_if(|waiter| waiter.patience == Patience::OneAttempt) {
+        if let Some(waiter) = self.one_attempt() {
             let _ = waiter.reply.send(Ok(None));
             self.stop_if_unwanted();
         }
     }
 
     fn failed(&mut self, error: BackendError) {
-        if let Some(waiter) = self.queue.pop_front_if(|waiter| waiter.patience == Patience::OneAttempt) {
+        if let Some(waiter) = self.one_attempt() {
             let name = self.spec.name.clone();
             let _ = waiter.reply.send(Err(LockError::Backend { name, source: error }));
             return self.stop_if_unwanted();
         }
         self.publish(|name| SimbaEvent::AttemptFailed { name, error: error.to_string() });
-        self.last_error = Some(error);
+        self.kept.last_error = Some(error);
+    }
+
+    /// Takes the first of the queue if the attempt that was just answered was its only one.
+    fn one_attempt(&mut self) -> Option<Waiter> {
+        if self.kept.releases.on_their_way() {
+            return None;
+        }
+        self.kept.queue.pop_front_if(|waiter| waiter.patience == Patience::OneAttempt)
     }
 
     fn give_up(&mut self, id: WaiterId, waited: Option<Duration>) {
-        let Some(at) = self.queue.iter().position(|waiter| waiter.id == id) else { return };
-        let waiter = self.queue.remove(at);
+        let Some(at) = self.kept.queue.iter().position(|waiter| waiter.id == id) else { return };
+        let waiter = self.kept.queue.remove(at);
         if let (Some(waiter), Some(waited)) = (waiter, waited) {
-            let (name, last) = (self.spec.name.clone(), self.last_error.clone());
+            let (name, last) = (self.spec.name.clone(), self.kept.last_error.clone());
             let _ = waiter.reply.send(Err(LockError::Timeout { name, waited, last }));
         }
         self.stop_if_unwanted();
@@ -193,38 +213,42 @@ impl LockActor {
 
     /// Contends no more when nobody is left to contend for. A grant under way is released (R5).
     fn stop_if_unwanted(&mut self) {
-        if self.queue.is_empty() && matches!(self.stage, Stage::Contending) {
-            self.stage = Stage::Idle;
-            self.release();
+        if self.kept.queue.is_empty() && matches!(self.kept.stage, Stage::Contending) {
+            self.release(None);
         }
-    }
-
-    fn release(&mut self) {
-        self.owed = Owed::Settled;
-        let name = self.spec.name.clone();
-        self.spec.backend.do_send(Release { name, reason: Reason::Released });
     }
 
     fn close(&mut self) {
-        self.doors = Doors::Closed;
-        for waiter in self.queue.drain(..) {
+        self.kept.doors = Doors::Closed;
+        for waiter in self.kept.queue.drain(..) {
             let _ = waiter.reply.send(Err(LockError::Closed));
-        }
-    }
-
-    fn confirmed(&mut self) {
-        self.owed = Owed::Nothing;
-        for reply in self.unlocking.drain(..) {
-            let _ = reply.send(());
         }
     }
 
     /// Says so when nothing is left to do; the parent knows whether more requests are on their way.
     fn say_if_idle(&self) {
-        let quiet = self.unlocking.is_empty() && self.owed == Owed::Nothing;
-        if quiet && self.queue.is_empty() && matches!(self.stage, Stage::Idle) {
+        let Kept { queue, stage, releases, .. } = &self.kept;
+        if queue.is_empty() && releases.is_empty() && matches!(stage, Stage::Idle) {
             let (name, handled) = (self.spec.name.clone(), self.spec.handled.get());
             self.spec.session.do_send(LockIdle { name, handled });
+        }
+    }
+
+    /// The actor was built anew. News may have been lost with the earlier life: nobody waits for them.
+    fn resume(&mut self, ctx: &mut Context<Self>) {
+        confirm(self.kept.releases.drain());
+        let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
+        self.spec.backend.do_send(Resume { name, news });
+    }
+
+    fn resumed(&mut self, runs: Option<Term>, ctx: &mut Context<Self>) {
+        match (&self.kept.stage, runs) {
+            (Stage::Held(held), None) => self.lost(*held, ctx),
+            (Stage::Held(held), Some(runs)) if *held == runs.token() => {}
+            (Stage::Contending, Some(runs)) if runs.is_valid() => self.started(runs, ctx),
+            // Of an earlier wish.
+            (Stage::Held(_) | Stage::Contending | Stage::Idle, Some(runs)) => self.hand_over(runs.token()),
+            (Stage::Contending | Stage::Idle, None) => {}
         }
     }
 
@@ -238,9 +262,21 @@ impl Actor for LockActor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         if self.spec.lives.replace(self.spec.lives.get() + 1) > 0 {
-            let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
-            self.spec.backend.do_send(Resume { name, news });
+            self.resume(ctx);
         }
+    }
+}
+
+impl Drop for LockActor {
+    fn drop(&mut self) {
+        self.spec.kept.set(std::mem::take(&mut self.kept));
+    }
+}
+
+fn confirm(waiting: Vec<oneshot::Sender<()>>) {
+    for reply in waiting {
+        // Who waited may be gone; the lock is free.
+        let _ = reply.send(());
     }
 }
 
@@ -271,23 +307,25 @@ impl Handler<Unlock> for LockActor {
 impl Handler<LeaseNews> for LockActor {
     type Result = ();
     fn handle(&mut self, news: LeaseNews, ctx: &mut Context<Self>) {
+        let mut released = Vec::new();
         match news {
             LeaseNews::Started(term) => self.started(term, ctx),
             // Released, or closed: the holder still has it, and its drop hands it over.
             LeaseNews::Ending(term, reason) => self.ended(&term, reason),
             LeaseNews::Ended(term, reason) => {
                 self.ended(&term, reason);
-                self.lost(&term, ctx);
+                self.lost(term.token(), ctx);
             }
-            LeaseNews::Overdue(term) => self.lost(&term, ctx),
+            LeaseNews::Overdue(term) => self.lost(term.token(), ctx),
             LeaseNews::Refused => self.refused(),
             LeaseNews::Failed(error) => self.failed(error),
-            LeaseNews::Settled => self.confirmed(),
-            LeaseNews::Resumed(term) => {
-                self.stage = term.map_or(Stage::Idle, |term| Stage::Held(term.token()))
-            }
+            LeaseNews::Heard => self.kept.releases.heard(),
+            LeaseNews::Settled => released = self.kept.releases.settled(),
+            LeaseNews::Resumed(term) => self.resumed(term, ctx),
         }
         self.say_if_idle();
+        // Last: the name is free for who hears of it.
+        confirm(released);
     }
 }
 
@@ -297,7 +335,7 @@ impl Handler<SimbaClosed> for LockActor {
         self.close();
         match closed {
             SimbaClosed::Begun => self.stop_if_unwanted(),
-            SimbaClosed::Over => self.confirmed(),
+            SimbaClosed::Over => confirm(self.kept.releases.drain()),
         }
     }
 }

@@ -22,10 +22,10 @@ use super::{
 use crate::{
     SimbaEvent,
     backend::{BackendActor, Close, Forget, Report},
-    election::{CheckLeader, ElectionActor, Spec, Stop},
+    election::{CheckLeader, ElectionActor, Spec, Started},
     event::EventBus,
     lock::{GiveUp, LockActor, LockError, LockRequest, LockSpec},
-    supervise::{Notice, supervise_with},
+    supervise::supervise_with,
 };
 
 /// How long the children may take to tell their users that Simba is closed.
@@ -106,13 +106,15 @@ impl SessionActor {
             lease: self.lease,
             renew: self.renew,
             lives: Cell::new(0),
+            kept: Cell::default(),
         });
-        let addr =
-            supervise_with(move || ElectionActor::new(spec.clone()), self.announce("ElectionActor", &name));
+        let addr = supervise_with(
+            move || ElectionActor::new(spec.clone()),
+            self.events.restarts(format!("ElectionActor {name}")),
+        );
         children.elections.insert(name, addr.clone());
-        if let Err(Ok(nobody)) = reply.send(Ok(addr)) {
-            nobody.do_send(Stop { reply: None });
-        }
+        // If nobody takes it, it stops itself.
+        let _ = reply.send(Ok(Started::new(addr)));
     }
 
     fn request_lock(&self, request: LockRequest, session: Addr<Self>) {
@@ -132,24 +134,13 @@ impl SessionActor {
                 events: self.events.clone(),
                 handled: Cell::new(0),
                 lives: Cell::new(0),
+                kept: Cell::default(),
             });
-            let announce = self.announce("LockActor", &request.name);
-            Lock { addr: supervise_with(move || LockActor::new(spec.clone()), announce), requests: 0 }
+            let restarts = self.events.restarts(format!("LockActor {}", request.name));
+            Lock { addr: supervise_with(move || LockActor::new(spec.clone()), restarts), requests: 0 }
         });
         lock.requests += 1;
         lock.addr.do_send(request);
-    }
-
-    /// The death notice of a child: its next life finds the term in the engine.
-    fn announce(&self, actor: &'static str, name: &LeaseName) -> impl FnMut(Notice) + 'static {
-        let (events, name) = (self.events.clone(), name.clone());
-        move |notice| match notice {
-            Notice::Restarted { panicked } => {
-                error!(actor, %name, panicked, "built anew");
-                events.publish(SimbaEvent::ActorRestarted { actor: format!("{actor} {name}") });
-            }
-            Notice::Ended => {}
-        }
     }
 
     fn close(&self, reply: Option<oneshot::Sender<ClosedReport>>) {
@@ -288,3 +279,6 @@ impl Handler<SessionNews> for SessionActor {
         self.closed(report, ctx);
     }
 }
+
+#[cfg(test)]
+mod tests;

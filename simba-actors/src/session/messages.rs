@@ -2,11 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use actix::{Addr, Message};
+use actix::Message;
 use simba_backends::LeaseName;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::election::{ElectionActor, Leader, Roll};
+use crate::election::{Leader, Roll, Started};
 
 /// What one name is used for on one Simba (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) struct StartElection {
     pub(crate) name: LeaseName,
     pub(crate) leader: Leader,
     pub(crate) roll: Roll,
-    pub(crate) reply: oneshot::Sender<Result<Addr<ElectionActor>, StartError>>,
+    pub(crate) reply: oneshot::Sender<Result<Started, StartError>>,
     pub(crate) permit: OwnedSemaphorePermit,
 }
 

@@ -112,7 +112,9 @@ impl SimbaBuilder {
             Place::Here => thread::spawn_here(plan(Clock::tokio(), seed.unwrap_or(SEED_OF_TESTS))),
         };
         let handles: Handles = ready.await.map_err(|_gone| ConnectError::Interrupted)??;
-        Ok(Simba { inner: Arc::new(Inner { handles, gate: Gate::new(), events, config }) })
+        Ok(Simba {
+            inner: Arc::new(Inner { handles, gate: Gate::new(), gallery: Gate::new(), events, config }),
+        })
     }
 }
 

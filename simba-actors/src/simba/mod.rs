@@ -39,8 +39,7 @@ pub struct Simba {
     inner: Arc<Inner>,
 }
 
-/// The addresses of what runs on Simba's thread. Dropping them closes it without waiting, also when they
-/// are dropped on their way to who connects.
+/// The addresses of what runs on Simba's thread. Dropping it closes, also on its way to who connects (R15).
 pub(crate) struct Handles {
     session: Addr<SessionActor>,
     backend: Addr<BackendActor>,
@@ -50,7 +49,10 @@ pub(crate) struct Handles {
 
 struct Inner {
     handles: Handles,
+    /// For what changes something.
     gate: Gate,
+    /// For those who only look: they wait for the storage, and nobody else for them.
+    gallery: Gate,
     events: EventBus,
     config: SimbaConfig,
 }
@@ -144,13 +146,18 @@ impl Simba {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn session_actor(&self) -> &Addr<SessionActor> {
+        &self.inner.handles.session
+    }
+
     fn observer<N>(&self, name: N) -> Result<Observer, NameError>
     where
         N: TryInto<LeaseName>,
         NameError: From<N::Error>,
     {
-        let Inner { handles, gate, .. } = &*self.inner;
-        Ok(Observer::new(name.try_into()?, handles.backend.clone(), gate.clone()))
+        let Inner { handles, gate, gallery, .. } = &*self.inner;
+        Ok(Observer::new(name.try_into()?, handles.backend.clone(), gate.clone(), gallery.clone()))
     }
 }
 

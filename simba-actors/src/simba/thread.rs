@@ -73,7 +73,9 @@ async fn run(plan: Plan, ready: oneshot::Sender<Result<Handles, ConnectError>>) 
         events: plan.events.clone(),
         board,
     };
-    let backend_actor = supervise_with(move || actor.clone(), |_| {});
+    let restarts = plan.events.restarts("BackendActor".to_owned());
+    let backend_actor = supervise_with(move || actor.clone(), restarts);
+    let restarts = plan.events.restarts("SessionActor".to_owned());
     let actor = SessionActor {
         backend: backend_actor.clone(),
         events: plan.events,
@@ -81,7 +83,7 @@ async fn run(plan: Plan, ready: oneshot::Sender<Result<Handles, ConnectError>>) 
         renew: plan.config.renew(),
         children,
     };
-    let session = supervise_with(move || actor.clone(), |_| {});
+    let session = supervise_with(move || actor.clone(), restarts);
 
     let outlet = backend_actor.clone().recipient();
     let Plan { config, clock, seed, .. } = plan;
@@ -111,14 +113,16 @@ async fn introduce(
     session: Addr<SessionActor>,
     backend: Addr<BackendActor>,
 ) {
-    let handles = match first_session.await {
-        Ok(Ok(first_session)) => Ok(Handles { session: session.clone(), backend, first_session }),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_gone) => Err(ConnectError::Interrupted),
+    let error = match first_session.await {
+        Ok(Ok(first_session)) => {
+            // If nobody takes them, they close.
+            let _ = ready.send(Ok(Handles { session, backend, first_session }));
+            return;
+        }
+        Ok(Err(error)) => error.into(),
+        Err(_gone) => ConnectError::Interrupted,
     };
-    if handles.is_err() {
-        session.do_send(CloseSession { reply: None });
-    }
-    // Nobody may be there any more; dropped, the handles close it all.
-    let _ = ready.send(handles);
+    session.do_send(CloseSession { reply: None });
+    // Who connects may have given up.
+    let _ = ready.send(Err(error));
 }

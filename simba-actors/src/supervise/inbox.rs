@@ -18,6 +18,10 @@ use actix::{
 /// What actix gives a mailbox.
 const CAPACITY: usize = 16;
 
+/// How many messages are handled before the other tasks of the thread get their turn. actix's own mailbox
+/// goes on for as long as it is not empty, and starves the thread.
+const TURN: usize = 64;
+
 /// The receiving end of an actor's addresses.
 ///
 /// An actix context owns its mailbox and takes it to the grave. Here it belongs to the supervisor; each
@@ -82,7 +86,10 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Pump<A> {
         ctx: &mut Context<A>,
         task: &mut task::Context<'_>,
     ) -> Poll<()> {
-        while !ctx.waiting() {
+        for _ in 0..TURN {
+            if ctx.waiting() {
+                return Poll::Pending;
+            }
             // Not borrowed while the handler runs: it may panic.
             let next = self.inbox.borrow_mut().pop(task);
             let Some(mut envelope) = next else {
@@ -91,6 +98,7 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Pump<A> {
             };
             envelope.handle(act, ctx);
         }
+        task.waker().wake_by_ref();
         Poll::Pending
     }
 }

@@ -11,6 +11,7 @@ use sqlx::{
     ConnectOptions, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqliteRow, SqliteSynchronous},
 };
+use tokio::time::Instant;
 
 use super::{
     error, location,
@@ -63,7 +64,7 @@ impl Database {
         connection: &mut Connection,
         message: &Message,
     ) -> Result<Vec<Vec<SqliteRow>>, BackendError> {
-        let mut patience = Patience::new(self.busy_timeout);
+        let patience = Patience::new(self.busy_timeout);
         loop {
             let answer = message::exchange(&mut connection.driver, message).await;
             match answer.map_err(|failure| error::of(self, failure)) {
@@ -88,7 +89,7 @@ impl Database {
 
     /// Opens a connection and makes the file and its tables if they are missing.
     pub(super) async fn open(&self, lane: &'static str) -> Result<Connection, BackendError> {
-        let mut patience = Patience::new(self.busy_timeout);
+        let patience = Patience::new(self.busy_timeout);
         for _ in 0..OPEN_ATTEMPTS {
             loop {
                 match self.open_once(lane).await {
@@ -134,19 +135,24 @@ impl Database {
     }
 }
 
-/// How often a refused lock is still asked for.
+/// How long a refused lock is still asked for.
 struct Patience {
-    slices: u128,
+    end: Instant,
 }
 
 impl Patience {
     fn new(busy_timeout: Duration) -> Self {
-        Self { slices: busy_timeout.as_millis().div_ceil(BUSY_SLICE.as_millis()) }
+        Self { end: now() + busy_timeout }
     }
 
     /// Whether the error says that the lock was refused, and it is to be asked for again.
-    fn bears(&mut self, error: &BackendError) -> bool {
-        self.slices = self.slices.saturating_sub(1);
-        error.kind() == ErrorKind::Timeout && self.slices > 0
+    fn bears(&self, error: &BackendError) -> bool {
+        error.kind() == ErrorKind::Timeout && now() < self.end
     }
+}
+
+/// Not by counting the slices: each also takes what the machine takes, and together that may be long.
+#[expect(clippy::disallowed_methods, reason = "bounds a wait in this process; no lease is measured by it")]
+fn now() -> Instant {
+    Instant::now()
 }

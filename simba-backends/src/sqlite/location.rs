@@ -66,9 +66,9 @@ pub(super) fn check(path: &Path) -> Result<(), BackendError> {
     }
     if path.is_dir() {
         return Err(BackendError::config(format!(
-            "{} is a directory: name a file in it, such as {}/simba.db",
+            "{} is a directory: name a file in it, such as {}",
             path.display(),
-            path.display()
+            path.join("simba.db").display()
         )));
     }
     match path.parent() {

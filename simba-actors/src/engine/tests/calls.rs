@@ -145,3 +145,12 @@ fn r11_a_black_hole_of_half_a_lease_revokes_nothing() {
     let after = bench.pass(1_000);
     assert!(after.contains(&"call keep-alive s1".to_owned()), "asked again before the deadline: {after:?}");
 }
+
+#[test]
+fn r12_a_session_that_may_be_at_its_end_is_asked_for_nothing() {
+    let mut bench = Bench::leading();
+    let failed = bench.pass(14_800);
+    assert!(failed.contains(&"a#7 ended: deadline".to_owned()), "{failed:?}");
+    assert_eq!(bench.contend("b"), [""; 0]);
+    assert!(!bench.pass(100).iter().any(|told| told.contains("acquire")));
+}

@@ -1,0 +1,114 @@
+//! Leaders and candidates that are killed at random, and what the file and the logs say afterwards.
+
+use std::time::Duration;
+
+use simba_actors::backends::{LeaseBackend, Metadata, sqlite::SqliteBackend};
+use simba_processes::{Fence, Verdict, Write, now};
+use tokio::time::sleep;
+
+use crate::{crew::Crew, dice::Dice, scratch::Scratch, testimony::Testimony};
+
+const LEASE: Duration = Duration::from_secs(1);
+const RUN: Duration = Duration::from_secs(60);
+const KILL_EVERY: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn five_processes_killed_at_random_never_show_two_valid_terms() {
+    let scratch = Scratch::new();
+    let mut crew = Crew::of_workers("lead", &scratch, LEASE);
+    for _ in 0..5 {
+        join(&mut crew).await;
+    }
+    kill_at_random(&mut crew).await;
+    assert_somebody_leads(&crew, &scratch).await;
+    close_all(&mut crew).await;
+
+    let terms = Testimony::of(&scratch).check();
+    let writes = Fence::open(&scratch.url()).await.unwrap().writes().await.unwrap();
+    let highest = check_fence(&writes);
+    let refused = writes.iter().filter(|write| write.verdict == Verdict::Refused).count();
+    println!("{terms} terms, {} writes, {refused} of them fenced off, highest token {highest}", writes.len());
+    assert!(terms >= 10, "too few terms to prove anything: {terms}");
+    assert_only_leases_are_left(&scratch, highest).await;
+}
+
+/// Not until it is ready: a process that is always killed before it contends proves nothing.
+async fn join(crew: &mut Crew) {
+    let pid = crew.start();
+    crew.hears(pid, "ready").await;
+    crew.tell(pid, "pump").await;
+}
+
+async fn kill_at_random(crew: &mut Crew) {
+    let (mut dice, end) = (Dice::new(), now() + RUN);
+    while now() < end {
+        let next = now() + KILL_EVERY;
+        let victim = dice.pick(&crew.pids());
+        crew.kill(victim).await;
+        join(crew).await;
+        sleep(next.saturating_sub(now())).await;
+    }
+}
+
+async fn assert_somebody_leads(crew: &Crew, scratch: &Scratch) {
+    let backend = SqliteBackend::connect(&scratch.url()).await.unwrap();
+    let (name, end) = ("leader".parse().unwrap(), now() + LEASE * 3);
+    loop {
+        let holder = backend.inspect(&name).await.unwrap();
+        let metadata = holder.map(|holder| format!("{} ", holder.metadata)).unwrap_or_default();
+        if crew.pids().iter().any(|pid| metadata.contains(&format!("pid={pid} "))) {
+            return;
+        }
+        assert!(now() < end, "nobody of the crew leads: {metadata:?}");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn close_all(crew: &mut Crew) {
+    for pid in crew.pids() {
+        crew.tell(pid, "close").await;
+        crew.hears(pid, "closed").await;
+        assert!(crew.ended(pid).await.success());
+    }
+}
+
+/// No accepted token is lower than one before, and none that would have been fine was refused.
+fn check_fence(writes: &[Write]) -> u64 {
+    let mut highest = 0;
+    for write in writes {
+        match write.verdict {
+            Verdict::Accepted => {
+                assert!(write.token >= highest, "{write:?} was accepted after {highest}");
+                highest = write.token;
+            }
+            Verdict::Refused => assert!(write.token < highest, "{write:?} was refused after {highest}"),
+        }
+    }
+    highest
+}
+
+async fn assert_only_leases_are_left(scratch: &Scratch, highest: u64) {
+    sleep(LEASE).await;
+    let purging = SqliteBackend::builder(scratch.url()).purge_interval(Duration::from_millis(50));
+    let backend = purging.connect().await.unwrap();
+    let session = backend.open_session(LEASE, &Metadata::default()).await.unwrap().session;
+    // The purge comes after the answer.
+    sleep(Duration::from_millis(500)).await;
+    backend.close_session(&session).await.unwrap();
+
+    let mut driver = scratch.driver("simba.db").await;
+    let counts: (i64, i64) =
+        sqlx::query_as("select (select count(*) from simba_session), (select count(*) from simba_member)")
+            .fetch_one(&mut driver)
+            .await
+            .unwrap();
+    assert_eq!(counts, (0, 0), "sessions and memberships are left");
+    let leases: Vec<(String, String, i64)> =
+        sqlx::query_as("select name, session_id, token from simba_lease")
+            .fetch_all(&mut driver)
+            .await
+            .unwrap();
+    let [(name, session, token)] = &leases[..] else { panic!("one lease, with its token: {leases:?}") };
+    assert_eq!((name.as_str(), session.as_str()), ("leader", ""));
+    assert!(token.cast_unsigned() >= highest, "{leases:?} after {highest}");
+}

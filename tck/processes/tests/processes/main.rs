@@ -1,0 +1,18 @@
+//! Several processes on one SQLite file, killed, stopped and started anew.
+//!
+//! They take real time and all of the machine; `.config/nextest.toml` runs them one by one.
+
+#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints its figures and what it leaves")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every record but the expected one")]
+
+mod chaos;
+mod crew;
+mod dice;
+mod failover;
+mod figures;
+mod locks;
+mod scratch;
+mod stopped;
+mod storages;
+mod testimony;

@@ -1,0 +1,77 @@
+//! What the workers' logs prove together.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use simba_processes::{Log, Record};
+
+use crate::scratch::Scratch;
+
+/// All logs of a test.
+pub(crate) struct Testimony(Vec<Vec<Record>>);
+
+/// From the first to the last look that found a term valid.
+struct Seen {
+    first: Duration,
+    last: Duration,
+}
+
+impl Testimony {
+    pub(crate) fn of(scratch: &Scratch) -> Self {
+        let read = |path: &Path| Log::read(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let logs = scratch.logs().expect("the directory is there");
+        Self(logs.iter().map(|path| read(path)).collect())
+    }
+
+    /// Checks everything, and tells how many terms were seen valid.
+    pub(crate) fn check(&self) -> usize {
+        self.0.iter().for_each(|log| check_alone(log));
+        let mut terms: BTreeMap<u64, Seen> = BTreeMap::new();
+        for log in &self.0 {
+            let seen = seen(log);
+            for token in seen.keys() {
+                assert!(!terms.contains_key(token), "two processes saw a term with token {token}");
+            }
+            terms.extend(seen);
+        }
+        let ordered: Vec<_> = terms.iter().collect();
+        for pair in ordered.windows(2) {
+            let [(token, before), (next, after)] = pair else { unreachable!("windows of two") };
+            assert!(
+                before.last < after.first,
+                "token {token} was valid until {:?} and token {next} from {:?}",
+                before.last,
+                after.first
+            );
+        }
+        terms.len()
+    }
+}
+
+fn seen(log: &[Record]) -> BTreeMap<u64, Seen> {
+    let mut terms = BTreeMap::new();
+    for record in log {
+        if let Record::Valid { token, at } = record {
+            terms.entry(*token).or_insert(Seen { first: *at, last: *at }).last = *at;
+        }
+    }
+    terms
+}
+
+/// `Elected` and `Revoked` alternate, one each, tokens rising; and no term is valid again once it was not.
+fn check_alone(log: &[Record]) {
+    let (mut highest, mut open, mut ended) = (0, None, 0);
+    for record in log {
+        match record {
+            Record::Elected { token, .. } => {
+                assert_eq!(open, None, "{record:?} while another term runs");
+                assert!(*token > highest, "{record:?} after token {highest}");
+                (highest, open) = (*token, Some(*token));
+            }
+            Record::Revoked { token, .. } => assert_eq!(open.take(), Some(*token), "{record:?}"),
+            Record::Valid { token, .. } => assert!(*token > ended, "{record:?} after its end"),
+            Record::Invalid { token, .. } => ended = *token,
+            Record::RefusedWhileValid { .. } | Record::Failed { .. } => panic!("{record:?}"),
+            _ => panic!("a record that nobody checks: {record:?}"),
+        }
+    }
+}
