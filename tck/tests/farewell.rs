@@ -24,7 +24,7 @@ impl Actor for Stuck {
 impl Handler<Elected> for Stuck {
     type Result = AtomicResponse<Self, ()>;
     fn handle(&mut self, _: Elected, _: &mut Context<Self>) -> Self::Result {
-        self.heard.send("elected").unwrap();
+        self.heard.send("elected").expect("the test listens");
         let go_on = self.go_on.clone();
         AtomicResponse::new(Box::pin(async move { go_on.notified().await }.into_actor(self)))
     }
@@ -33,7 +33,7 @@ impl Handler<Elected> for Stuck {
 impl Handler<Revoked> for Stuck {
     type Result = ();
     fn handle(&mut self, _: Revoked, _: &mut Context<Self>) {
-        self.heard.send("revoked").unwrap();
+        self.heard.send("revoked").expect("the test listens");
     }
 }
 

@@ -115,8 +115,9 @@ pub(crate) async fn stint(life: &Rc<Life>, name: &LeaseName) {
         }
     }
     stop(life, &election).await;
-    keeper.job_ended();
     if timeout(stopping(), ended).await.is_err() {
         life.world.fail(format!("the job {name} of n{node} goes on after its stop"));
     }
+    // Work whose term ended by force in this very moment is dropped by the job's own task.
+    keeper.job_ended();
 }
