@@ -113,9 +113,9 @@ impl Election {
 
     /// Ends the election: gives up the lead, if this process has it, and contends no more.
     ///
-    /// Resolves when the last `Revoked` has been handled and the storage has confirmed the release, at the
-    /// latest when the lease would have run out. Nothing is sent to any actor after that. An election that
-    /// has ended already is fine.
+    /// Resolves when the `Revoked` that this causes has been handled and the storage has confirmed the release,
+    /// at the latest when the lease would have run out. Nothing is sent to any actor after that. A term that
+    /// was ended by force just before is not waited for, nor is an election that has ended already.
     ///
     /// # Cancel safety
     ///

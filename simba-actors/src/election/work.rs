@@ -57,7 +57,8 @@ impl<T> Job<T> {
         &self.election
     }
 
-    /// Ends the job: drops the work, gives up the lead and contends no more.
+    /// Ends the job: drops the work, gives up the lead and contends no more. [`join`](Self::join) tells when
+    /// the work is gone also where its term was ended by force just before.
     ///
     /// # Cancel safety
     ///

@@ -43,7 +43,13 @@ impl Wish {
         patience: Patience,
         limit: Duration,
     ) -> Answer {
-        let permit = gate.enter().await;
+        let time_is_up = sleep(limit);
+        tokio::pin!(time_is_up);
+        let permit = tokio::select! {
+            biased;
+            permit = gate.enter() => permit,
+            () = &mut time_is_up => return Err(LockError::Timeout { name, waited: limit, last: None }),
+        };
         let id = WaiterId(LAST.fetch_add(1, Ordering::Relaxed));
         let (reply, mut answer) = oneshot::channel();
         session.do_send(LockRequest { name: name.clone(), id, patience, reply, permit });
@@ -51,7 +57,7 @@ impl Wish {
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
-            () = sleep(limit) => {
+            () = time_is_up => {
                 wish.give_up(Some(limit));
                 answer.await
             }

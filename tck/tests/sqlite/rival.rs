@@ -12,6 +12,8 @@ use tokio::{
     process::{ChildStdin, ChildStdout, Command},
 };
 
+use crate::fixture::Sqlite;
+
 /// Where the other process finds the storage.
 const URL: &str = "SIMBA_TCK_RIVAL_URL";
 
@@ -28,7 +30,7 @@ pub(crate) struct Child {
 impl Child {
     pub(crate) async fn start(url: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["rival::process", "--exact", "--ignored", "--nocapture"])
+            .args(["rival::process", "--exact", "--nocapture"])
             .env(URL, url)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -110,11 +112,10 @@ impl Rival for Child {
     }
 }
 
-/// What the other process runs.
+/// What the other process runs. Without a storage it is a test of this file.
 #[tokio::test]
-#[ignore = "it is started by the tests of two processes"]
 async fn process() {
-    let Ok(url) = std::env::var(URL) else { return };
+    let Ok(url) = std::env::var(URL) else { return it_obeys_until_its_orders_end().await };
     let backend = connect(&url).await.unwrap();
     let mut orders = BufReader::new(tokio::io::stdin()).lines();
     tell("ready");
@@ -122,6 +123,16 @@ async fn process() {
         let words: Vec<_> = order.split(' ').collect();
         tell(&obey(&backend, &words).await);
     }
+}
+
+async fn it_obeys_until_its_orders_end() {
+    let fixture = Sqlite::new();
+    let mut child = Child::start(&fixture.url()).await;
+    let session = child.open(Duration::from_secs(60)).await;
+    assert_eq!(child.acquire(&session, &"job".parse().unwrap()).await, "granted 1");
+    let Child { mut process, orders, answers: _ } = child;
+    drop(orders);
+    assert!(process.wait().await.unwrap().success());
 }
 
 #[expect(clippy::print_stdout, reason = "the other end of the pipe reads it")]
