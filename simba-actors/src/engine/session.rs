@@ -102,8 +102,13 @@ impl Engine {
         if self.closing.is_some() || self.calls.keep_alive.is_some() {
             return;
         }
-        let now = self.now;
+        let (now, lease) = (self.now, self.timing.lease);
         let Some(live) = self.live_mut() else { return };
+        // R11: after a pause the keep-alive and the end of the session are due in one step, in the order
+        // of their times; a session that counts as expired is not asked.
+        if live.confirmed_at + lease <= now {
+            return;
+        }
         live.last_sent = now;
         live.in_doubt = false;
         let call = Call::KeepAlive { session: live.id.clone() };
