@@ -257,7 +257,6 @@ impl Engine {
         self.timers.cancel(&Timer::SessionLost);
         self.drop_calls_of_session();
         self.notice(Notice::SessionExpired { session: live.id.clone() });
-        self.send(Call::Close { session: live.id });
         self.drop_releases();
         self.in_doubt.clear();
         let names: Vec<_> = self.leases.keys().cloned().collect();
@@ -267,6 +266,8 @@ impl Engine {
             self.contend_again(&name);
             self.check_settled(&name);
         }
+        // After the ends above: a close that overtakes them frees leases whose terms still look valid.
+        self.send(Call::Close { session: live.id });
         self.timers.set(Timer::Open, self.now);
     }
 
