@@ -213,12 +213,13 @@ impl Engine {
                 self.claim_listed(name, *token, valid_until);
             }
         }
-        self.doubts_settled(ticket);
+        self.doubts_settled(ticket, unknown);
     }
 
-    /// A list that was asked for after an attempt without answer has told what became of it.
-    fn doubts_settled(&mut self, ticket: u64) {
-        let told = self.in_doubt.extract_if(.., |_, doubted| *doubted < ticket);
+    /// A list that was asked for after an attempt without answer has told what became of it, unless it
+    /// left the name open: then the next one tells.
+    fn doubts_settled(&mut self, ticket: u64, unknown: &[LeaseName]) {
+        let told = self.in_doubt.extract_if(.., |name, doubted| *doubted < ticket && !unknown.contains(name));
         let told: Vec<_> = told.map(|(name, _)| name).collect();
         for name in told {
             self.check_settled(&name);
