@@ -60,6 +60,13 @@ impl Engine {
         lease.stage = Stage::Idle;
     }
 
+    /// Leaves the queue until the release that is pending is confirmed.
+    fn step_aside(&mut self, name: &LeaseName) {
+        if let Some(lease) = self.leases.get_mut(name) {
+            lease.stage = Stage::Idle;
+        }
+    }
+
     pub(super) fn dispatch_attempts(&mut self) {
         if self.closing.is_some() || self.calls.acquire.is_some() || self.ready.is_empty() {
             return;
@@ -69,7 +76,15 @@ impl Engine {
         while due.len() < BATCH
             && let Some((_, name)) = self.ready.pop_first()
         {
-            due.push(name);
+            // Asked for while it waited in the queue: the evidence that led to a release came later.
+            if self.releases.pending(&name) {
+                self.step_aside(&name);
+            } else {
+                due.push(name);
+            }
+        }
+        if due.is_empty() {
+            return;
         }
         let call = self.send(Call::Acquire { session, names: due.clone() });
         self.calls.acquire = Some(call);
