@@ -82,7 +82,8 @@ impl Engine {
             Stage::Idle | Stage::Waiting { .. } | Stage::Queued { .. } => false,
         });
         let held = held.map(|(name, _)| name);
-        let mut unfreed: Vec<_> = held.chain(self.releases.names()).cloned().collect();
+        let unreleased = self.releases.names().chain(self.in_doubt.keys());
+        let mut unfreed: Vec<_> = held.chain(unreleased).cloned().collect();
         unfreed.sort_unstable();
         unfreed.dedup();
         self.finish(unfreed);
@@ -90,7 +91,9 @@ impl Engine {
 
     fn finish(&mut self, unfreed: Vec<LeaseName>) {
         let confirmed = unfreed.is_empty();
-        let free_at = self.live().map(|live| live.confirmed_at + self.timing.lease);
+        // A keep-alive without answer may have taken effect as late as now.
+        let (lease, drift_ppm) = (self.timing.lease, self.timing.drift_ppm);
+        let free_at = self.live().map(|_| self.now + lease + lease * drift_ppm / 1_000_000);
         let settling = self.leases.iter().filter(|(_, lease)| lease.settling);
         let settling: Vec<_> = settling.map(|(name, _)| name.clone()).collect();
         for name in settling {
