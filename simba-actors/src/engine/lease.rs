@@ -144,7 +144,12 @@ impl Engine {
             None if attempting => self.now + patience * 2,
             None => self.now + patience,
         };
-        self.timers.set(Timer::Settle(name.clone()), by);
+        let settle = Timer::Settle(name.clone());
+        match &held {
+            Some(_) => self.timers.set(settle, by),
+            // Who asked first is not kept waiting by who asks again.
+            None => self.timers.set_earlier(settle, by),
+        }
         if let Some(held) = held.filter(|held| held.hand_over.is_none()) {
             self.begin_hand_over(name, &held, reason);
         }
