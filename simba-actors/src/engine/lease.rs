@@ -144,12 +144,8 @@ impl Engine {
             None if attempting => self.now + patience * 2,
             None => self.now + patience,
         };
-        let settle = Timer::Settle(name.clone());
-        match &held {
-            Some(_) => self.timers.set(settle, by),
-            // Who asked first is not kept waiting by who asks again.
-            None => self.timers.set_earlier(settle, by),
-        }
+        // Who asked first is not kept waiting by who asks again.
+        self.timers.set_earlier(Timer::Settle(name.clone()), by);
         if let Some(held) = held.filter(|held| held.hand_over.is_none()) {
             self.begin_hand_over(name, &held, reason);
         }
@@ -175,7 +171,7 @@ impl Engine {
         self.settled(name, false);
     }
 
-    fn settled(&mut self, name: &LeaseName, confirmed: bool) {
+    pub(super) fn settled(&mut self, name: &LeaseName, confirmed: bool) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         if std::mem::take(&mut lease.settling) {
             self.timers.cancel(&Timer::Settle(name.clone()));

@@ -63,6 +63,8 @@ impl Engine {
 
     fn start(&mut self, name: &LeaseName, token: Token, valid_until: Instant) {
         let Some(session) = self.live().map(|live| live.id.clone()) else { return };
+        // Who still waits to hear that nothing is left is told now: from here on something is.
+        self.settled(name, false);
         self.stop_waiting(name);
         self.unwatch(name);
         self.floors.set(name, token);
