@@ -122,7 +122,10 @@ impl World<'_> {
         let session = node.session.clone();
         let closing = node.close_by.is_some();
         let wish = node.wish(name);
-        let asked = wish.settle_by.take().is_some() || closing || context.settles.as_ref() == Some(name);
+        let asks = context.settles.as_ref() == Some(name);
+        let asked = wish.settle_by.take().is_some() || closing || asks;
+        let asked = asked || std::mem::take(&mut wish.may_settle);
+        wish.may_settle |= asks;
         conduct(asked, "I14", || format!("node {n} says unasked that {name} is settled"))?;
         if wish.wanted && now >= wish.stands_out_until {
             return Ok(());

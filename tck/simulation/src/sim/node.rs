@@ -61,6 +61,8 @@ pub(super) struct Wish {
     pub(super) stands_out_until: Instant,
     /// By when `Settled` must come, once it was asked for.
     pub(super) settle_by: Option<Instant>,
+    /// It came in the step that asked again: whether for both askers or for the first, nobody can tell.
+    pub(super) may_settle: bool,
     pub(super) term: Option<Term>,
     /// The highest token of which this life started a term or sent a release (R1).
     pub(super) floor: Option<Token>,

@@ -95,9 +95,7 @@ impl World<'_> {
         let now = node.local(self.now);
         let patience = now + self.plan.call_timeout * 2;
         let wish = node.wish(name);
-        wish.settle_by = Some(match &wish.term {
-            Some(term) => patience.max(term.valid_until),
-            None => wish.settle_by.map_or(patience, |by| by.min(patience)),
-        });
+        let by = wish.term.as_ref().map_or(patience, |term| patience.max(term.valid_until));
+        wish.settle_by = Some(wish.settle_by.map_or(by, |before| before.min(by)));
     }
 }
