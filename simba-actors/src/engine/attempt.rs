@@ -120,8 +120,21 @@ impl Engine {
                     ),
                 );
             }
-            Err(error) => self.unanswered(call, names, &error),
+            Err(error) => {
+                if error.outcome() == Outcome::Unknown {
+                    names.iter().for_each(|name| self.doubt_about(name));
+                }
+                self.unanswered(call, names, &error);
+            }
         }
+        names.iter().for_each(|name| self.check_settled(name));
+    }
+
+    /// Whether that name is held nobody knows until a list tells (R8).
+    fn doubt_about(&mut self, name: &LeaseName) {
+        let ticket = self.ticket;
+        self.in_doubt.insert(name.clone(), ticket);
+        self.doubt();
     }
 
     fn unanswered(&mut self, call: CallId, names: &[LeaseName], error: &BackendError) {
@@ -205,9 +218,7 @@ impl Engine {
             return;
         }
         if error.outcome() == Outcome::Unknown {
-            let ticket = self.ticket;
-            self.in_doubt.insert(name.clone(), ticket);
-            self.doubt();
+            self.doubt_about(name);
         }
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.failures = lease.failures.saturating_add(1);

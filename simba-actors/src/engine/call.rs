@@ -49,6 +49,15 @@ impl Calls {
         !self.in_flight.is_empty()
     }
 
+    /// Whether the acquire call in flight asks for that name.
+    pub(super) fn ask_for(&self, name: &LeaseName) -> bool {
+        let acquire = self.acquire.and_then(|id| self.in_flight.get(&id));
+        acquire.is_some_and(|in_flight| match &in_flight.call {
+            Call::Acquire { names, .. } => names.contains(name),
+            Call::Open { .. } | Call::KeepAlive { .. } | Call::Release { .. } | Call::Close { .. } => false,
+        })
+    }
+
     fn take(&mut self, id: CallId) -> Option<InFlight> {
         for slot in
             [&mut self.keep_alive, &mut self.acquire, &mut self.release, &mut self.open, &mut self.close]

@@ -161,7 +161,9 @@ impl Engine {
             }
             Stage::Attempting(_) | Stage::Held(_) => false,
         };
-        if quiet {
+        // A list may have started and ended a term while the attempt was on its way: it still is.
+        let asked_for = (lease.settling || lease.wanted.is_none()) && self.calls.ask_for(name);
+        if quiet && !asked_for {
             self.settled(name, true);
         }
     }
