@@ -7,8 +7,8 @@
 //! without which the promise must break.
 
 mod clock;
-mod outcome;
-mod plan;
+pub mod outcome;
+pub mod plan;
 mod rng;
 mod store;
 mod trace;
@@ -17,10 +17,6 @@ mod trace;
 #[path = "../../../simba-actors/src/engine/mod.rs"]
 mod engine;
 mod sim;
-
-mod mutants {
-    include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
-}
 
 pub use self::{
     clock::Clock,
@@ -34,10 +30,4 @@ pub use self::{
 /// Runs the engine as it is.
 pub fn run(plan: &Plan, trace: &mut Trace) -> Outcome {
     sim::run(plan, trace)
-}
-
-/// Runs the mutant of that name, if there is one.
-pub fn run_mutant(name: &str, plan: &Plan, trace: &mut Trace) -> Option<Outcome> {
-    let (_, run) = mutants::ALL.iter().find(|(mutant, _)| *mutant == name)?;
-    Some(run(plan, trace))
 }

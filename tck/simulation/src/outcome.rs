@@ -26,8 +26,11 @@ pub enum Breaks {
 /// What every check comes to.
 pub type Checked = Result<(), Violation>;
 
-/// Fails with a broken rule of conduct unless `holds`.
-pub(crate) fn conduct(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Checked {
+/// Checks one rule of conduct.
+///
+/// # Errors
+/// The violation, unless `holds`.
+pub fn conduct(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Violation { rule, what: what(), breaks: Breaks::Conduct }) }
 }
 

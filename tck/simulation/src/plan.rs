@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::Rng;
 
 /// The virtual length of a run.
-pub(crate) const LENGTH: Duration = Duration::from_secs(60);
+pub const LENGTH: Duration = Duration::from_secs(60);
 
 /// How wrong clocks may run.
-pub(crate) const DRIFT_PPM: u32 = 10_000;
+pub const DRIFT_PPM: u32 = 10_000;
 
 /// Something that the promise rests on, taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +140,8 @@ impl Plan {
             call_timeout,
             wire: Wire::draw(rng, call_timeout),
             faults: FAULTS.into_iter().filter(|_| rng.chance(600)).collect(),
-            fault_pause: lease / rng.pick(&[1, 2, 4]),
-            act_pause: lease * rng.pick(&[1, 2, 4]) / 2,
+            fault_pause: lease / rng.pick(&[1, 3, 6]),
+            act_pause: lease / rng.pick(&[1, 3, 8]),
             premise: None,
             flaw: None,
         }
@@ -203,9 +203,9 @@ impl Wire {
             delay: rng.pick(&[Duration::from_millis(2), Duration::from_millis(40), call_timeout * 2 / 5]),
             lost_requests: some(rng, 80),
             lost_replies: some(rng, 80),
-            late: some(rng, 60),
-            doubled: some(rng, 100),
-            slow: some(rng, 100),
+            late: some(rng, 80),
+            doubled: some(rng, 200),
+            slow: some(rng, 200),
             unasked: 500,
             name_fails: some(rng, 100),
             unknown: some(rng, 200),

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How many lines are kept for the reader.
-const LINES: usize = 600;
+const LINES: usize = 60;
 
 /// What happened, in order.
 #[derive(Debug, Default)]

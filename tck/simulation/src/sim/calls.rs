@@ -134,6 +134,7 @@ impl World<'_> {
         conduct(over, "R17", || format!("node {n} says that {name} is settled while its term lasts"))?;
         let holder = self.store.holder(self.now, name).map(|(holder, _)| holder);
         let holds = holder.is_some() && holder == session.as_ref() && !self.store.was_late(name);
+        let holds = holds && self.plan.premise.is_none();
         conduct(!(confirmed && holds), "R5", || format!("node {n} confirms that {name} is free: it is not"))
     }
 
@@ -147,7 +148,10 @@ impl World<'_> {
         context.closed = true;
         let node = &self.nodes[n];
         conduct(node.close_by.is_some(), "R14", || format!("node {n} closes unasked"))?;
-        let Some(session) = &node.session else { return Ok(()) };
+        // A storage that loses writes brings sessions back.
+        let Some(session) = node.session.as_ref().filter(|_| self.plan.premise.is_none()) else {
+            return Ok(());
+        };
         let expires_at = self.store.expires_at(session);
         let gone = free_at.is_some() || !self.store.is_live(self.now, session);
         conduct(gone, "I8", || format!("node {n} has closed {session}: it lives"))?;

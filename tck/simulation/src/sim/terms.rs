@@ -50,8 +50,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The deadline is published only from a value that has not passed (R2): another thread may have
-    /// looked at the clock between the step and now.
+    /// The deadline is published only from a value that has not passed (R2): the keeper may have been
+    /// held up since the step, and another thread have looked at the clock.
     pub(super) fn extended(
         &mut self,
         n: usize,
@@ -60,7 +60,7 @@ impl World<'_> {
         valid_until: Instant,
         context: &mut Context,
     ) -> Checked {
-        let looked = self.rng.chance(50).then(|| self.plan.margin);
+        let looked = self.rng.chance(50).then(|| self.rng.span(self.plan.lease / 2));
         let node = &mut self.nodes[n];
         let now = node.local(self.now);
         let term = node.wish(name).term.as_mut().filter(|term| {
@@ -127,7 +127,8 @@ impl World<'_> {
         let due = reason != Reason::Deadline || term.valid_until <= now || lapsed;
         conduct(due, "R6", || format!("node {n} revokes {name} {token} before its deadline"))?;
         let held = self.store.holder(self.now, name) == Some((&term.session, token));
-        let lost = reason != Reason::LeaseLost || !held;
+        // What was lost with the newest writes may come back with later ones.
+        let lost = reason != Reason::LeaseLost || !held || self.plan.premise.is_some();
         conduct(lost, "R6", || format!("node {n} gives {name} {token} up as lost: the storage has it"))
     }
 

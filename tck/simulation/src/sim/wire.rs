@@ -18,19 +18,25 @@ impl World<'_> {
         let from = self.nodes[n].life;
         let delay = self.delay();
         if self.befalls(self.wire.doubled) {
-            let waited = self.rng.span(self.plan.longest_delay());
+            let waited = self.lateness();
             self.after(delay + waited, Event::Request { from, id: None, call: call.clone(), waited });
         }
         if self.befalls(self.wire.lost_requests) {
             return;
         }
         let late = self.befalls(self.wire.late);
-        let waited = if late { self.rng.span(self.plan.longest_delay()) } else { Duration::ZERO };
+        let waited = if late { self.lateness() } else { Duration::ZERO };
         self.after(delay + waited, Event::Request { from, id: Some(id), call, waited });
     }
 
     fn delay(&mut self) -> Duration {
         self.rng.span(self.wire.delay) + Duration::from_micros(50)
+    }
+
+    /// Half of what is late is so by less than a round trip: that is what races.
+    fn lateness(&mut self) -> Duration {
+        let most = if self.rng.chance(500) { self.plan.call_timeout } else { self.plan.longest_delay() };
+        self.rng.span(most)
     }
 
     fn befalls(&mut self, per_mille: u32) -> bool {

@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-include!("mutants.rs");
+include!("table.rs");
 
 fn main() {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
-    let engine = here.join("../../simba-actors/src/engine");
+    let engine = here.join("../../../simba-actors/src/engine");
     println!("cargo::rerun-if-changed={}", engine.display());
-    println!("cargo::rerun-if-changed=mutants.rs");
+    println!("cargo::rerun-if-changed=table.rs");
 
     let mut modules = String::new();
     let mut table = String::new();
@@ -21,7 +21,7 @@ fn main() {
         let name = mutant.name;
         let copy = out.join("mutants").join(name);
         mutate(&engine, &copy, mutant);
-        let (copy, sim) = (copy.join("mod.rs"), here.join("src/sim/mod.rs"));
+        let (copy, sim) = (copy.join("mod.rs"), here.join("../src/sim/mod.rs"));
         writeln!(
             modules,
             "#[allow(warnings, clippy::all)]\nmod {name} {{\n    #[path = {copy:?}]\n    pub mod engine;\n    \
@@ -32,7 +32,7 @@ fn main() {
         writeln!(tests, "#[test]\nfn {name}_is_caught() {{\n    caught({name:?});\n}}")
             .expect("a string takes everything");
     }
-    let ty = "&[(&str, fn(&crate::Plan, &mut crate::Trace) -> crate::Outcome)]";
+    let ty = "&[(&str, crate::Run)]";
     let all = format!("{modules}\npub(crate) const ALL: {ty} = &[\n{table}];\n");
     fs::write(out.join("mutants.rs"), all).expect("OUT_DIR is ours");
     fs::write(out.join("mutant_tests.rs"), tests).expect("OUT_DIR is ours");
