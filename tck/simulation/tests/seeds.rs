@@ -44,3 +44,16 @@ fn ten_thousand_seeds_of_sixty_virtual_seconds_keep_every_invariant() {
         hours / took.as_secs_f64()
     );
 }
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    let fingerprint = |seed| {
+        let mut trace = Trace::default();
+        run(&Plan::new(seed), &mut trace);
+        trace.fingerprint()
+    };
+    for seed in 0..100 {
+        assert_eq!(fingerprint(seed), fingerprint(seed), "seed {seed}");
+    }
+    assert_ne!(fingerprint(0), fingerprint(1));
+}

@@ -38,9 +38,10 @@ impl World<'_> {
                 asks(session)?;
                 for (name, token) in leases {
                     let wish = node.wish(name);
-                    let over = wish.term.as_ref().is_none_or(|term| {
-                        term.token != *token || term.stage == Stage::HandedOver
-                    });
+                    let over = wish
+                        .term
+                        .as_ref()
+                        .is_none_or(|term| term.token != *token || term.stage == Stage::HandedOver);
                     conduct(over, "R4", || format!("node {n} releases {name} {token} while its term lasts"))?;
                     wish.floor = wish.floor.max(Some(*token));
                     node.releasing.insert((name.clone(), *token));
@@ -116,7 +117,13 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) fn settled(&mut self, n: usize, name: &LeaseName, confirmed: bool, context: &Context) -> Checked {
+    pub(super) fn settled(
+        &mut self,
+        n: usize,
+        name: &LeaseName,
+        confirmed: bool,
+        context: &Context,
+    ) -> Checked {
         let node = &mut self.nodes[n];
         let now = node.local(self.now);
         let session = node.session.clone();
@@ -155,7 +162,8 @@ impl World<'_> {
         let expires_at = self.store.expires_at(session);
         let gone = free_at.is_some() || !self.store.is_live(self.now, session);
         conduct(gone, "I8", || format!("node {n} has closed {session}: it lives"))?;
-        let holds = |name: &&LeaseName| self.store.holder(self.now, name).is_some_and(|(id, _)| id == session);
+        let holds =
+            |name: &&LeaseName| self.store.holder(self.now, name).is_some_and(|(id, _)| id == session);
         for name in self.names().filter(holds) {
             let told = unfreed.contains(name) || self.store.was_late(name);
             conduct(told, "R14", || format!("node {n} has closed and keeps quiet about {name}"))?;
@@ -184,16 +192,17 @@ impl World<'_> {
             wish.check(n, name, now, node.session.is_some() && !context.closed)?;
         }
         let Some((name, token)) = &context.lapsed else { return Ok(()) };
-        let runs = node.names[name].term.as_ref().is_some_and(|term| {
-            term.token == *token && term.stage == Stage::Latched
-        });
+        let runs = node.names[name]
+            .term
+            .as_ref()
+            .is_some_and(|term| term.token == *token && term.stage == Stage::Latched);
         conduct(!runs, "R2", || format!("node {n} leads {name} {token} on, whose deadline was seen to pass"))
     }
 }
 
 impl Wish {
     fn check(&self, n: usize, name: &LeaseName, now: Instant, live: bool) -> Checked {
-        let in_time = self.settle_by.is_none_or(|by| now < by && (live || now < by));
+        let in_time = self.settle_by.is_none_or(|by| now < by);
         conduct(in_time, "R17", || format!("node {n} does not settle {name}"))?;
         let Some(term) = &self.term else { return Ok(()) };
         conduct(live, "R11", || format!("node {n} leads {name} without a session"))?;
@@ -229,7 +238,9 @@ impl Node {
     fn floors(&self, call: &Call) -> Vec<Option<simba_backends::Token>> {
         match call {
             Call::Acquire { names, .. } => names.iter().map(|name| self.names[name].floor).collect(),
-            Call::Open { .. } | Call::KeepAlive { .. } | Call::Release { .. } | Call::Close { .. } => Vec::new(),
+            Call::Open { .. } | Call::KeepAlive { .. } | Call::Release { .. } | Call::Close { .. } => {
+                Vec::new()
+            }
         }
     }
 }

@@ -63,9 +63,11 @@ impl World<'_> {
         let looked = self.rng.chance(50).then(|| self.rng.span(self.plan.lease / 2));
         let node = &mut self.nodes[n];
         let now = node.local(self.now);
-        let term = node.wish(name).term.as_mut().filter(|term| {
-            matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token
-        });
+        let term = node
+            .wish(name)
+            .term
+            .as_mut()
+            .filter(|term| matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token);
         let Some(term) = term else {
             return conduct(false, "R4", || format!("node {n} extends {name} {token}, which does not run"));
         };
@@ -90,9 +92,11 @@ impl World<'_> {
         let node = &mut self.nodes[n];
         let life = node.life;
         let now = node.local(self.now);
-        let term = node.wish(name).term.as_mut().filter(|term| {
-            matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token
-        });
+        let term = node
+            .wish(name)
+            .term
+            .as_mut()
+            .filter(|term| matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token);
         let Some(term) = term else {
             return conduct(false, "R3", || format!("node {n} ends {name} {token}, which does not run"));
         };
@@ -117,9 +121,10 @@ impl World<'_> {
     ) -> Checked {
         let node = &mut self.nodes[n];
         let now = node.local(self.now);
-        let term = node.wish(name).term.take_if(|term| {
-            matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token
-        });
+        let term = node
+            .wish(name)
+            .term
+            .take_if(|term| matches!(term.stage, Stage::Running | Stage::Latched) && term.token == token);
         let Some(term) = term else {
             return conduct(false, "R3", || format!("node {n} revokes {name} {token}, which does not run"));
         };
@@ -136,9 +141,10 @@ impl World<'_> {
         let node = &mut self.nodes[n];
         let now = node.local(self.now);
         let no_session = node.session.is_none();
-        let term = node.wish(name).term.take_if(|term| {
-            matches!(term.stage, Stage::Ending | Stage::HandedOver) && term.token == token
-        });
+        let term = node
+            .wish(name)
+            .term
+            .take_if(|term| matches!(term.stage, Stage::Ending | Stage::HandedOver) && term.token == token);
         let Some(term) = term else {
             return conduct(false, "R3", || format!("node {n} gives {name} {token} up, which is not ending"));
         };

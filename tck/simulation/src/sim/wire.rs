@@ -46,7 +46,13 @@ impl World<'_> {
     }
 
     /// A request reaches the storage and, having `waited` there for a lock, takes effect.
-    pub(super) fn arrived(&mut self, from: Life, id: Option<CallId>, call: &Call, waited: Duration) -> Checked {
+    pub(super) fn arrived(
+        &mut self,
+        from: Life,
+        id: Option<CallId>,
+        call: &Call,
+        waited: Duration,
+    ) -> Checked {
         let node = &self.nodes[from.node];
         if self.now < node.cut_off_until {
             return Ok(());

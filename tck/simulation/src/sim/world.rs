@@ -18,20 +18,44 @@ pub(super) enum Event {
     /// The deadline of an engine.
     Wake(Life),
     /// A request reaches the storage; a doubled one has no id, for nobody waits for its answer.
-    Request { from: Life, id: Option<CallId>, call: Call, waited: Duration },
+    Request {
+        from: Life,
+        id: Option<CallId>,
+        call: Call,
+        waited: Duration,
+    },
     /// An answer reaches the node.
-    Reply { to: Life, id: CallId, answer: Answer },
-    Hint { to: Life, hint: Hint },
+    Reply {
+        to: Life,
+        id: CallId,
+        answer: Answer,
+    },
+    Hint {
+        to: Life,
+        hint: Hint,
+    },
     /// The handlers of a term have resolved.
-    HandedOver { life: Life, name: LeaseName, token: Token },
+    HandedOver {
+        life: Life,
+        name: LeaseName,
+        token: Token,
+    },
     /// A user does something.
-    Act { life: Life, name: LeaseName },
+    Act {
+        life: Life,
+        name: LeaseName,
+    },
     /// Some thread asks whether a term is valid, and writes if it is.
-    Read { life: Life, name: LeaseName },
+    Read {
+        life: Life,
+        name: LeaseName,
+    },
     /// Something breaks.
     Fault,
     /// A node that was down starts anew.
-    Restart { node: usize },
+    Restart {
+        node: usize,
+    },
     /// The storage is copied; a premise is lost, such as what is newer than the copy.
     Copy,
     Lose,
