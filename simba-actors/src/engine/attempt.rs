@@ -161,7 +161,13 @@ impl Engine {
                 self.claim_listed(name, token, self.timing.valid_until(sent_at, remaining));
             }
             Acquisition::Held { free_in } => self.attempt_refused(call, name, free_in),
-            Acquisition::Failed(error) => self.attempt_failed(call, name, &error),
+            Acquisition::Failed(error) => {
+                // Also of an attempt that a term of an older one has overtaken.
+                if error.outcome() == Outcome::Unknown {
+                    self.doubt_about(name);
+                }
+                self.attempt_failed(call, name, &error);
+            }
         }
     }
 
