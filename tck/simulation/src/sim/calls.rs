@@ -139,6 +139,9 @@ impl World<'_> {
         }
         let over = wish.term.as_ref().is_none_or(|term| term.stage == Stage::HandedOver);
         conduct(over, "R17", || format!("node {n} says that {name} is settled while its term lasts"))?;
+        let on_its_way = self.nodes[n].calls.values().any(|sent| sent.asks_for(name));
+        let what = || format!("node {n} confirms that {name} is free: an attempt is on its way");
+        conduct(!(confirmed && on_its_way), "R5", what)?;
         let holder = self.store.holder(self.now, name).map(|(holder, _)| holder);
         let holds = holder.is_some() && holder == session.as_ref() && !self.store.was_late(name);
         let holds = holds && self.plan.premise.is_none();
@@ -208,6 +211,15 @@ impl Wish {
         conduct(live, "R11", || format!("node {n} leads {name} without a session"))?;
         let ends = now < term.valid_until || term.stage == Stage::HandedOver;
         conduct(ends, "R2", || format!("node {n} leads {name} past its deadline: {term:?}"))
+    }
+}
+
+impl Sent {
+    fn asks_for(&self, name: &LeaseName) -> bool {
+        match &self.call {
+            Call::Acquire { names, .. } => names.contains(name),
+            Call::Open { .. } | Call::KeepAlive { .. } | Call::Release { .. } | Call::Close { .. } => false,
+        }
     }
 }
 
