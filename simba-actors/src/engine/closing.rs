@@ -124,7 +124,8 @@ impl Engine {
         let confirmed = unfreed.is_empty();
         // A keep-alive without answer may have taken effect as late as now.
         let (lease, drift_ppm) = (self.timing.lease, self.timing.drift_ppm);
-        let free_at = (!confirmed).then(|| self.now + lease + lease * drift_ppm / 1_000_000);
+        let unclosed = self.live().is_some() || !confirmed;
+        let free_at = unclosed.then(|| self.now + lease + lease * drift_ppm / 1_000_000);
         let settling = self.leases.iter().filter(|(_, lease)| lease.settling);
         let settling: Vec<_> = settling.map(|(name, _)| name.clone()).collect();
         for name in settling {
