@@ -117,11 +117,12 @@ pub enum SimbaEvent {
         /// The highest seen before.
         floor: Token,
     },
-    /// The clock of this host or of the storage has stepped, or runs wrong by more than the drift.
+    /// The clock of this host or of the storage has stepped, or runs wrong by more than the drift; or another
+    /// process contends for the same name with a longer lease.
     ClockStep {
-        /// What passed here between two keep-alives.
+        /// What passed here between two keep-alives; or the lease of this process.
         local: Duration,
-        /// What passed there.
+        /// What passed there; or for how long another process still has a lease.
         server: Duration,
     },
     /// An attempt to acquire a lease failed; it is made again.

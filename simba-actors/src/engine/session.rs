@@ -45,6 +45,9 @@ pub(super) struct Live {
     /// Round trip of the last keep-alive, if the next can be compared with it (R20).
     comparable: Option<Duration>,
     clock_step_seen: bool,
+    /// A lease was free later than any holder could have made it. For each session once: it is no news from
+    /// the next attempt on, and a clock that steps while the session lives shows in its keep-alives.
+    long_lease_seen: bool,
 }
 
 impl Engine {
@@ -82,6 +85,7 @@ impl Engine {
             in_doubt: false,
             comparable: None,
             clock_step_seen: false,
+            long_lease_seen: false,
         });
         self.timers.set(Timer::Renew, sent_at + self.timing.renew);
         self.timers.set(Timer::SessionLost, sent_at + self.timing.lease);
@@ -190,12 +194,13 @@ impl Engine {
         }
     }
 
-    /// R20, the other sign: a lease that is said to be free later than any holder could have made it.
+    /// R20, the other sign: a lease that is said to be free later than any holder could have made it, unless it
+    /// has settings of its own.
     pub(super) fn compare_lease(&mut self, free_in: Duration) {
         let (lease, drift_ppm) = (self.timing.lease, self.timing.drift_ppm);
         let most = lease + lease * drift_ppm / 1_000_000 + CLOCK_TOLERANCE;
         let Some(live) = self.live_mut() else { return };
-        if free_in > most && !std::mem::replace(&mut live.clock_step_seen, true) {
+        if free_in > most && !std::mem::replace(&mut live.long_lease_seen, true) {
             self.notice(Notice::ClockStep { local: lease, server: free_in });
         }
     }

@@ -132,7 +132,11 @@ fn log(notice: &Notice) {
             warn!(%name, %token, %floor, "the storage granted a token again: it lost data");
         }
         Notice::ClockStep { local, server } => {
-            warn!(?local, ?server, "the storage's clock stepped, or runs wrong");
+            warn!(
+                ?local,
+                ?server,
+                "the storage's clock stepped, or runs wrong, or another contends with a longer lease"
+            );
         }
     }
 }

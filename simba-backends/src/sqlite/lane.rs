@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use sqlx::sqlite::SqliteRow;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::oneshot;
 use tracing::debug;
 
 use super::{
-    database::{Connection, Database, FileId},
+    database::{self, Connection, Database, FileId, Slot},
     message::Message,
 };
 use crate::{BackendError, ErrorKind, Outcome};
@@ -35,12 +35,12 @@ struct Inner {
     database: Arc<Database>,
     /// Empty while a message is under way, so that one that fails or is abandoned half-way takes its
     /// connection, and with it the transaction it may have left open, along.
-    connection: Mutex<Option<Connection>>,
+    connection: Slot,
 }
 
 impl Lane {
     pub(super) fn new(name: &'static str, database: &Arc<Database>) -> Self {
-        let inner = Inner { name, database: Arc::clone(database), connection: Mutex::new(None) };
+        let inner = Inner { name, database: Arc::clone(database), connection: database.slot() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -80,11 +80,16 @@ impl Inner {
         match self.database.exchange(&mut connection, &message).await {
             Ok(statements) => {
                 let file = connection.file;
-                *slot = Some(connection);
+                if self.database.is_current(&connection) {
+                    *slot = Some(connection);
+                } else {
+                    database::close(connection).await;
+                }
                 Ok(Answer { statements, file })
             }
             Err(error) => {
                 debug!(lane = self.name, %error, "sqlite connection dropped");
+                database::close(connection).await;
                 Err(error)
             }
         }
@@ -92,9 +97,11 @@ impl Inner {
 
     async fn connection(&self, kept: Option<Connection>) -> Result<Connection, BackendError> {
         match kept {
-            Some(kept) if self.database.is_current(&kept) => Ok(kept),
-            Some(_) | None => self.database.open(self.name).await,
+            Some(kept) if self.database.is_current(&kept) => return Ok(kept),
+            Some(outdated) => database::close(outdated).await,
+            None => {}
         }
+        self.database.open(self.name).await
     }
 
     fn abandoned(&self) -> BackendError {

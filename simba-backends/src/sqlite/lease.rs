@@ -167,7 +167,7 @@ fn seen(name: &LeaseName, asker: &SessionId, row: &SqliteRow) -> Seen {
     let expires_at = integer(row, "expires_at").unwrap_or_default();
     match holder {
         Some(holder) if holder == *asker => {
-            Seen::Answer(Acquisition::AlreadyOwned { token, remaining: row::span(expires_at, now) })
+            Seen::Answer(Acquisition::AlreadyOwned { token, remaining: row::left(expires_at, now) })
         }
         Some(_) if expires_at > now => {
             Seen::Answer(Acquisition::Held { free_in: Some(row::span(expires_at, now)) })
@@ -199,7 +199,7 @@ async fn take(
     let message = Message::new(TAKE).text(json(free)).text(session);
     let answer = backend.shared.writes.run(message).await?;
     let granted = |row: &SqliteRow| {
-        let remaining = row::span(integer(row, "expires_at")?, integer(row, "now")?);
+        let remaining = row::left(integer(row, "expires_at")?, integer(row, "now")?);
         let grant = Acquisition::Granted { token: token(row, "token")?, remaining };
         Some((text(row, "name")?.parse().ok()?, grant))
     };

@@ -21,7 +21,8 @@
 //!
 //! Each kind of call has a lane, a connection of its own, so that a write that waits for the
 //! file's lock never holds up a keep-alive. Every lane looks whether the path still names the file that
-//! it has open; sessions of a file that was replaced or deleted are lost.
+//! it has open; sessions of a file that was replaced or deleted are lost. Where only its `-wal` or `-shm` was,
+//! all lanes open the file anew, and what it says then counts.
 //! (Who replaces a file takes its `-wal` and `-shm` away with it, and stops what uses it if they can: to
 //! SQLite itself two files under one name are not safe.)
 

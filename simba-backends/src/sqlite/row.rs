@@ -39,9 +39,17 @@ pub(super) fn metadata(text: Option<String>, session: &SessionId) -> Result<Meta
 /// A lease in the storage's milliseconds.
 pub(super) fn millis(lease: Duration) -> Result<i64, BackendError> {
     match i64::try_from(lease.as_millis()).unwrap_or(LONGEST).min(LONGEST) {
-        0 => Err(BackendError::config("a sqlite storage counts in milliseconds: a lease is at least 1 ms")),
+        0 | 1 => {
+            Err(BackendError::config("a sqlite storage counts in milliseconds: a lease is at least 2 ms"))
+        }
         millis => Ok(millis),
     }
+}
+
+/// What is left of a lease for its holder. A millisecond less than the clocks say: the holder counts from a
+/// time that the storage's clock had already passed by a part of one, and cut off.
+pub(super) fn left(expires_at: i64, now: i64) -> Duration {
+    span(expires_at, now).saturating_sub(Duration::from_millis(1))
 }
 
 /// A difference of two of the storage's times; nothing where the second is the later one.

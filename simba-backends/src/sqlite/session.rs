@@ -86,7 +86,7 @@ pub(super) async fn open(
     if let Some(expires_at) = answer.rows(0).first().and_then(|row| integer(row, "expires_at")) {
         purge::when_due(backend, expires_at.saturating_sub(millis));
     }
-    Ok(Opened { session, remaining: row::span(millis, 0) })
+    Ok(Opened { session, remaining: row::left(millis, 0) })
 }
 
 pub(super) async fn keep_alive(
@@ -141,7 +141,7 @@ fn live(answer: &Answer, renewed: &Renewed, millis: i64) -> KeepAlive {
         }
     }
     KeepAlive::Live {
-        remaining: row::span(renewed.expires_at, renewed.now).min(row::span(millis, 0)),
+        remaining: row::left(renewed.expires_at, renewed.now).min(row::left(millis, 0)),
         owned,
         unknown,
         groups: answer.rows(5).iter().filter_map(group).collect(),

@@ -11,7 +11,7 @@ use tracing::debug;
 
 use super::{
     SqliteBackend,
-    database::Connection,
+    database::{self, Slot},
     hints::{FreedNames, Wanted},
     message::{Message, json, now},
     row::{integer, text},
@@ -54,7 +54,7 @@ pub(super) struct Watch {
     freed: broadcast::Receiver<FreedNames>,
     hints: mpsc::Sender<Hint>,
     pace: Interval,
-    connection: Option<Connection>,
+    connection: Slot,
     /// The data version at the last look at everything.
     version: Option<i64>,
     /// Changes may have been missed since the last look.
@@ -71,7 +71,7 @@ impl Watch {
             freed: backend.shared.freed.subscribe(),
             hints,
             pace,
-            connection: None,
+            connection: backend.shared.database.slot(),
             version: None,
             is_interrupted: false,
         }
@@ -89,7 +89,7 @@ impl Watch {
                 }
                 Err(error) => {
                     debug!(%error, "hints interrupted");
-                    self.disconnect();
+                    self.disconnect().await;
                     tokio::time::sleep(REOPEN_PAUSE).await;
                 }
             }
@@ -160,20 +160,26 @@ impl Watch {
 
     async fn exchange(&mut self, message: Message) -> Result<Vec<Vec<SqliteRow>>, BackendError> {
         let database = Arc::clone(&self.backend.shared.database);
-        if self.connection.as_ref().is_some_and(|connection| !database.is_current(connection)) {
-            self.disconnect();
+        let slot = Arc::clone(&self.connection);
+        let mut slot = slot.lock().await;
+        if let Some(outdated) = slot.take_if(|connection| !database.is_current(connection)) {
+            database::close(outdated).await;
         }
-        let mut connection = match self.connection.take() {
+        let connection = match &mut *slot {
             Some(connection) => connection,
-            None => database.open("hints").await?,
+            None => {
+                // The data version of one connection means nothing to another.
+                self.is_interrupted |= self.version.take().is_some();
+                slot.insert(database.open("hints").await?)
+            }
         };
-        let answer = database.exchange(&mut connection, &message).await;
-        self.connection = Some(connection);
-        answer
+        database.exchange(connection, &message).await
     }
 
-    fn disconnect(&mut self) {
-        self.connection = None;
+    async fn disconnect(&mut self) {
+        if let Some(broken) = self.connection.lock().await.take() {
+            database::close(broken).await;
+        }
         self.version = None;
         self.is_interrupted = true;
     }

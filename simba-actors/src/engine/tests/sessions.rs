@@ -219,6 +219,21 @@ fn r20_a_lease_free_later_than_any_holder_could_make_it_raises_an_alarm() {
 }
 
 #[test]
+fn r20_a_lease_that_stays_too_long_is_told_once_whatever_the_keep_alives_say() {
+    let mut bench = Bench::live();
+    bench.contend("a");
+    assert_eq!(bench.acquired("a", held_for(60_000))[0], "clock step");
+    for _ in 0..3 {
+        bench.pass(5_000);
+        counted(&mut bench, 5_000);
+        if bench.in_flight().contains(&"acquire") {
+            let told = bench.acquired("a", held_for(60_000));
+            assert!(!told.contains(&"clock step".to_owned()), "{told:?}");
+        }
+    }
+}
+
+#[test]
 fn an_open_that_fails_is_tried_again_at_a_doubling_pace() {
     let mut bench = Bench::new();
     for (failures, pause) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_600), (6, 3_200), (7, 5_000)] {

@@ -211,6 +211,35 @@ async fn a_deleted_file_whose_log_was_left_behind_ends_its_sessions_too() {
     home.backend().await;
 }
 
+/// To SQLite the file is then another one for each process that opens it from now on.
+#[tokio::test]
+async fn a_log_or_index_that_is_removed_makes_no_two_worlds() {
+    for removed in [&["-wal", "-shm"][..], &["-shm"]] {
+        let home = Home::new();
+        let backend = home.backend().await;
+        let session = open(&backend, LONG).await;
+        granted(&backend, &session, "a").await;
+        owned(&backend, &session).await.unwrap();
+        for ending in removed {
+            std::fs::remove_file(home.0.join(format!("simba.db{ending}"))).unwrap();
+        }
+        // A second one in this process shares SQLite's index of the log, as a second Simba does.
+        let (mut here, mut there) = (None, None);
+        eventually("both see the file again", async || {
+            here = backend.keep_alive(&session, LONG).await.ok().or(here.take());
+            there = SqliteBackend::builder(home.file()).connect().await.ok().or(there.take());
+            here.is_some() && there.is_some()
+        })
+        .await;
+        let there = there.unwrap();
+        let (mine, other) = (open(&backend, LONG).await, open(&there, LONG).await);
+        granted(&backend, &mine, "b").await;
+        let refused = acquire(&there, &other, &["b"]).await.remove(0).1;
+        assert!(matches!(refused, Acquisition::Held { .. }), "{refused:?}");
+        assert_eq!(there.inspect(&name("b")).await.unwrap().unwrap().session, mine);
+    }
+}
+
 #[tokio::test]
 async fn a_copy_in_place_of_the_file_ends_the_sessions_that_it_lists() {
     let home = Home::new();

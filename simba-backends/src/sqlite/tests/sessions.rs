@@ -1,5 +1,7 @@
 //! Sessions: waits for the lock, keep-alives, the purge.
 
+use std::time::Instant;
+
 use super::*;
 use crate::Joined;
 
@@ -93,6 +95,28 @@ async fn a_keep_alive_never_shortens_and_answers_at_most_the_lease() {
             }
             KeepAlive::Expired => panic!("it lives"),
         }
+    }
+}
+
+/// The storage cuts its time to milliseconds; who counts from the send must not outlive it by the rest.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "measures the storage's clock by another")]
+async fn what_is_left_ends_before_another_can_take_it() {
+    let home = Home::new();
+    let (holder, rival) = (home.backend().await, home.backend().await);
+    let waiting = open(&rival, LONG).await;
+    for nth in 0..16 {
+        let (lease, name) = (Duration::from_millis(250), format!("n{nth}"));
+        let session = open(&holder, lease).await;
+        granted(&holder, &session, &name).await;
+        let sent_at = Instant::now();
+        let KeepAlive::Live { remaining, .. } = holder.keep_alive(&session, lease).await.unwrap() else {
+            continue; // The machine took longer than the lease.
+        };
+        let ends_at = sent_at + remaining;
+        tokio::time::sleep(lease - Duration::from_millis(4)).await;
+        while !matches!(acquire(&rival, &waiting, &[&name]).await[0].1, Acquisition::Granted { .. }) {}
+        assert!(Instant::now() >= ends_at, "taken {:?} before its end", ends_at - Instant::now());
     }
 }
 
