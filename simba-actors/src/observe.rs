@@ -23,7 +23,7 @@ pub enum ObserveError {
         source: BackendError,
     },
     /// Simba was closed; connect anew.
-    #[error("simba is closed")]
+    #[error("simba is closed: connect anew")]
     Closed,
 }
 

@@ -10,6 +10,13 @@ const MAX_CHARS: usize = 1024;
 /// A text of at most 1,024 characters that tells people whose session this is.
 ///
 /// Everyone who can read the storage can read it: no secrets.
+///
+/// ```
+/// use simba_backends::Metadata;
+/// let metadata: Metadata = "zone=a version=1.4.2".parse()?;
+/// assert!(Metadata::try_from("x".repeat(1025)).is_err());
+/// # Ok::<(), simba_backends::MetadataError>(())
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Metadata(String);

@@ -10,6 +10,12 @@ const MAX_LEN: usize = 32;
 /// The id of one session, made by the backend and never used again.
 ///
 /// 1-32 characters of `[A-Za-z0-9]`. A clone is a reference count.
+///
+/// ```
+/// use simba_backends::SessionId;
+/// assert_ne!(SessionId::random(), SessionId::random());
+/// assert!("not an id".parse::<SessionId>().is_err());
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SessionId(Arc<str>);

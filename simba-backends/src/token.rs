@@ -11,6 +11,12 @@ use serde::{Deserialize, Serialize};
 /// distributed locking", 2016, calls it a fencing token).
 ///
 /// At most `i64::MAX`, because SQL storages keep it in a signed column.
+///
+/// ```
+/// use simba_backends::Token;
+/// let (older, newer) = (Token::new(7).unwrap(), Token::new(8).unwrap());
+/// assert!(older < newer && Token::new(0).is_none());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Token(NonZeroU64);

@@ -16,6 +16,20 @@ use crate::{
 };
 
 /// An election that was named and not started; dropping it does nothing.
+///
+/// # Examples
+///
+/// ```
+/// use simba_actors::Simba;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// match simba.election("dispatcher")?.leader().await? {
+///     Some(holder) => println!("{} leads with token {}", holder.metadata, holder.token),
+///     None => println!("nobody leads"),
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "an election contends once it is started"]
 pub struct ElectionBuilder {
     session: Addr<SessionActor>,

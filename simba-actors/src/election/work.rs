@@ -46,6 +46,25 @@ mod sealed {
 ///
 /// Dropping it changes nothing: the job goes on until it ends by its own value, is stopped, or Simba is
 /// closed.
+///
+/// # Examples
+///
+/// ```
+/// use std::{ops::ControlFlow, time::Duration};
+/// use simba_actors::Simba;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// let job = simba.election("import")?.run_while_leader(|term| async move {
+///     match import_next(term.token().get()).await {
+///         Some(_) => ControlFlow::Continue(()), // leads again in a moment, or another does
+///         None => ControlFlow::Break("everything is imported"),
+///     }
+/// }).await?;
+/// assert_eq!(job.join().await, Some("everything is imported"));
+/// # Ok(()) }
+/// # async fn import_next(_: u64) -> Option<u64> { None }
+/// ```
 pub struct Job<T> {
     election: Election,
     task: JoinHandle<Option<T>>,

@@ -61,7 +61,7 @@ pub enum LockError {
         waiting: usize,
     },
     /// Simba was closed; connect anew.
-    #[error("simba is closed")]
+    #[error("simba is closed: connect anew")]
     Closed,
 }
 

@@ -12,6 +12,24 @@ use crate::{Reason, Term};
 ///
 /// Not bound to a thread. Dropping it releases the lock without waiting, on any thread and with or
 /// without a runtime. A lock that was lost is never acquired again by itself.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use simba_actors::{LockError, Simba};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// let term = simba.lock("invoice-42")?.acquire(Duration::from_secs(5)).await?;
+/// println!("{} with token {} for {:?} at least", term.name(), term.token(), term.remaining());
+/// match term.release().await {
+///     Ok(()) => {}
+///     Err(LockError::Lost { reason, .. }) => println!("unprotected at the end: {reason}"),
+///     Err(other) => return Err(other.into()),
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "dropping it releases the lock"]
 pub struct LockTerm {
     term: Term,

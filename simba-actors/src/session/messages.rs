@@ -41,7 +41,7 @@ pub enum StartError {
         by: Use,
     },
     /// Simba was closed; connect anew.
-    #[error("simba is closed")]
+    #[error("simba is closed: connect anew")]
     Closed,
 }
 

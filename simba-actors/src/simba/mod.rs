@@ -34,6 +34,20 @@ use crate::{
 /// storage's connections live on a thread of their own, and no user code runs there.
 ///
 /// Dropping the last clone closes without waiting, as [`close`](Self::close) does with.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use simba_actors::Simba;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// let report = simba.lock("report")?;
+/// report.with(Duration::from_secs(5), async |term| println!("token {}", term.token())).await?;
+/// simba.close().await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Simba {
     inner: Arc<Inner>,

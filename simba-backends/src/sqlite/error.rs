@@ -67,13 +67,18 @@ fn access(path: &str, code: i32) -> Option<Meaning> {
         }
         (_, code::BUSY | code::LOCKED | code::PROTOCOL) => (
             ErrorKind::Timeout,
-            format!("the sqlite file {path} is locked, by another process it seems, beyond the busy timeout"),
+            format!(
+                "the sqlite file {path} is locked beyond the busy timeout: find the process that holds it (a write \
+                 transaction that was left open, a stopped process) and end it"
+            ),
         ),
         (_, code::READONLY) => (
             ErrorKind::ReadOnly,
             format!("the sqlite file {path} is read-only: make it and its directory writable"),
         ),
-        (_, code::FULL) => (ErrorKind::Unavailable, format!("disk full: no room for the sqlite file {path}")),
+        (_, code::FULL) => {
+            (ErrorKind::Unavailable, format!("disk full: make room for the sqlite file {path}"))
+        }
         (_, code::CANTOPEN) => (
             ErrorKind::Unavailable,
             format!("cannot open the sqlite file {path}: check that its directory exists and is writable"),
