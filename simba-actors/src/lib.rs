@@ -111,7 +111,7 @@ pub use observe::ObserveError;
 pub use session::{StartError, Use};
 pub use simba::{CloseError, ConnectError, Simba, SimbaBuilder};
 pub use supervise::supervise;
-pub use term::{Term, TermError};
+pub use term::{Step, Term, TermError};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Reason, SimbaEvent, Term,
-    backend::{Acquire, BackendActor, HandOver, LeaseNews, Release, Resume, StandDown},
+    backend::{Acquire, BackendActor, LeaseNews, Release, Resume, StandDown, hand_over},
     engine::Goal,
     event::EventBus,
     session::{ElectionEnded, SessionActor, SimbaClosed},
@@ -94,7 +94,7 @@ impl ElectionActor {
         let gone = self.spec.leader.is_gone();
         let Some(course) = self.course_of(term.token()) else {
             // Nobody was told of it.
-            return self.hand_over(term.token());
+            return self.hand_over(term.clone());
         };
         if course.end != End::Ahead {
             return;
@@ -117,7 +117,7 @@ impl ElectionActor {
         course.end = End::Revoked;
         let term = course.term.clone();
         if !self.send_revoked(term.clone(), reason, ctx) {
-            self.hand_over(term.token());
+            self.hand_over(term);
         }
     }
 
@@ -125,19 +125,19 @@ impl ElectionActor {
     fn send_revoked(&mut self, term: Term, reason: Reason, ctx: &mut Context<Self>) -> bool {
         let Leader::Actor(listener) = &self.spec.leader else { return false };
         let Some(revoked) = listener.revoked() else { return false };
-        let token = term.token();
-        self.follow(revoked.send(Revoked(term, reason)), ctx, move |actor, answer, _| {
+        let revoked = revoked.send(Revoked(term.clone(), reason));
+        self.follow(revoked, ctx, move |actor, answer, _| {
             if answer.is_err() && actor.kept.state == State::Contending {
                 actor.handler_failed();
             }
-            actor.hand_over(token);
+            actor.hand_over(term);
         });
         true
     }
 
-    fn hand_over(&mut self, token: Token) {
-        self.kept.course.take_if(|course| course.term.token() == token);
-        self.spec.backend.do_send(HandOver { name: self.spec.name.clone(), token });
+    fn hand_over(&mut self, term: Term) {
+        self.kept.course.take_if(|course| course.term.token() == term.token());
+        hand_over(term, &self.spec.backend);
     }
 
     /// A forced end, also of a hand-over: who has not heard of the end hears it at once.
@@ -245,8 +245,8 @@ impl ElectionActor {
                 End::Ahead => {}
                 End::Begun(_) => self.proceed(ctx),
                 End::Revoked => {
-                    let token = course.term.token();
-                    self.hand_over(token);
+                    let term = course.term.clone();
+                    self.hand_over(term);
                 }
             }
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Reason, SimbaEvent, Term,
-    backend::{Acquire, BackendActor, HandOver, LeaseNews, Release, Requests, Resume},
+    backend::{Acquire, BackendActor, LeaseNews, Release, Requests, Resume, hand_over},
     engine::Goal,
     event::EventBus,
     session::{LockIdle, SessionActor, SimbaClosed},
@@ -122,7 +122,7 @@ impl LockActor {
         let token = term.token();
         if self.kept.releases.on_their_way() {
             // Won by a wish that was withdrawn: it ends when the engine hears of that (R5).
-            return self.hand_over(token);
+            return;
         }
         self.kept.stage = Stage::Held(token);
         self.kept.published = Some(token);
@@ -137,14 +137,17 @@ impl LockActor {
         }
     }
 
-    fn unlock(&mut self, Unlock { token, reply }: Unlock, ctx: &mut Context<Self>) {
-        if !matches!(self.kept.stage, Stage::Held(held) if held == token) {
+    fn unlock(&mut self, Unlock { term, reply }: Unlock, ctx: &mut Context<Self>) {
+        if !matches!(self.kept.stage, Stage::Held(held) if held == term.token()) {
             // Lost before: the term tells why.
             let _ = reply.map(|reply| reply.send(()));
             return;
         }
         self.release(reply);
-        self.hand_over(token);
+        if term.reason().is_some() {
+            // A close has ended it already.
+            hand_over(term, &self.spec.backend);
+        }
         self.contend(ctx);
     }
 
@@ -155,8 +158,12 @@ impl LockActor {
         self.spec.backend.do_send(Release { name, reason: Reason::Released });
     }
 
-    fn hand_over(&self, token: Token) {
-        self.spec.backend.do_send(HandOver { name: self.spec.name.clone(), token });
+    /// A deliberate end. Whoever holds the lock is waited for, and hands it over by its drop.
+    fn ending(&mut self, term: Term, reason: Reason) {
+        self.ended(&term, reason);
+        if !matches!(self.kept.stage, Stage::Held(held) if held == term.token()) {
+            hand_over(term, &self.spec.backend);
+        }
     }
 
     /// Its end, whatever ended it, is published once, by the news of it.
@@ -247,7 +254,9 @@ impl LockActor {
             (Stage::Held(held), Some(runs)) if *held == runs.token() => {}
             (Stage::Contending, Some(runs)) if runs.is_valid() => self.started(runs, ctx),
             // Of an earlier wish.
-            (Stage::Held(_) | Stage::Contending | Stage::Idle, Some(runs)) => self.hand_over(runs.token()),
+            (Stage::Held(_) | Stage::Contending | Stage::Idle, Some(runs)) => {
+                hand_over(runs, &self.spec.backend);
+            }
             (Stage::Contending | Stage::Idle, None) => {}
         }
     }
@@ -310,8 +319,7 @@ impl Handler<LeaseNews> for LockActor {
         let mut released = Vec::new();
         match news {
             LeaseNews::Started(term) => self.started(term, ctx),
-            // Released, or closed: the holder still has it, and its drop hands it over.
-            LeaseNews::Ending(term, reason) => self.ended(&term, reason),
+            LeaseNews::Ending(term, reason) => self.ending(term, reason),
             LeaseNews::Ended(term, reason) => {
                 self.ended(&term, reason);
                 self.lost(term.token(), ctx);

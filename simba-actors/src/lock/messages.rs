@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use actix::Message;
-use simba_backends::{BackendError, LeaseName, Token};
+use simba_backends::{BackendError, LeaseName};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::LockTerm;
-use crate::{Reason, session::Use};
+use crate::{Reason, Term, session::Use};
 
 /// Says why a lock is not held, or no longer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,6 +116,6 @@ pub(crate) struct GiveUp {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Unlock {
-    pub(super) token: Token,
+    pub(super) term: Term,
     pub(super) reply: Option<oneshot::Sender<()>>,
 }

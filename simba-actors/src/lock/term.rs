@@ -65,7 +65,7 @@ impl LockTerm {
 
     fn unlock(&mut self, reply: Option<oneshot::Sender<()>>) {
         if let Some(lock) = self.lock.take() {
-            lock.do_send(Unlock { token: self.term.token(), reply });
+            lock.do_send(Unlock { term: self.term.clone(), reply });
         }
     }
 }

@@ -3,6 +3,7 @@
 mod cell;
 mod error;
 mod registry;
+mod step;
 
 use std::{
     fmt,
@@ -16,6 +17,7 @@ pub(crate) use cell::Lapsed;
 pub use error::TermError;
 pub(crate) use registry::Terms;
 use simba_backends::{LeaseName, SessionId, Token};
+pub use step::Step;
 
 use crate::{
     clock::Clock,
@@ -40,8 +42,8 @@ const LOOK: Duration = Duration::from_millis(250);
 ///
 /// # Blocking work
 ///
-/// A thread that blocks cannot be stopped from outside; it asks. Ask before each step for at least as
-/// long as the step takes:
+/// A thread that blocks cannot be stopped from outside. It asks for each [`step`](Self::step), for at least as
+/// long as the step takes. A stop or close that comes meanwhile then hands over only when the step is done:
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +52,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// async fn import(term: Term, files: Vec<String>) -> Result<usize, TermError> {
 ///     let work = tokio::task::spawn_blocking(move || {
 ///         for file in &files {
-///             term.ensure_valid(Duration::from_secs(2))?;
+///             let _step = term.step(Duration::from_secs(2))?;
 ///             import_file(file, term.token().get());
 ///         }
 ///         Ok(files.len())
@@ -82,6 +84,7 @@ struct Inner {
     token: Token,
     session: SessionId,
     cell: cell::Cell,
+    steps: step::Steps,
 }
 
 impl Term {
@@ -93,7 +96,8 @@ impl Term {
         clock: Clock,
         valid_until: Instant,
     ) -> Self {
-        Self(Arc::new(Inner { name, token, session, cell: cell::Cell::new(clock, valid_until) }))
+        let cell = cell::Cell::new(clock, valid_until);
+        Self(Arc::new(Inner { name, token, session, cell, steps: step::Steps::default() }))
     }
 
     /// Tells the name of the lease.
@@ -138,7 +142,8 @@ impl Term {
         self.0.cell.reason().get().copied()
     }
 
-    /// Checks that the term is valid for at least `min` more, even if no further keep-alive is answered.
+    /// Checks that the term is valid for at least `min` more, even if no further keep-alive is answered, and
+    /// unless it is ended deliberately: work that a stop or close must wait for takes a [`step`](Self::step).
     ///
     /// # Errors
     ///
@@ -156,6 +161,31 @@ impl Term {
             return Err(TermError::TooShort { name: name.clone(), token, left, needed });
         }
         Ok(())
+    }
+
+    /// Checks that the term is valid for at least `min` more, and lets a deliberate end wait for the step: until
+    /// the [`Step`] is dropped nobody else gets the lease, at most until the term would have ended by itself.
+    ///
+    /// For work that cannot be dropped in its middle: blocking calls, spawned tasks, a write that was sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure_valid`](Self::ensure_valid).
+    pub fn step(&self, min: Duration) -> Result<Step, TermError> {
+        self.0.steps.begin();
+        // From here on its drop counts it out again.
+        let step = Step::new(self.clone());
+        self.ensure_valid(min).map(|()| step)
+    }
+
+    /// Whether steps are under way that a hand-over has to wait for.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.0.steps.any()
+    }
+
+    /// Waits until no step is under way.
+    pub(crate) async fn steps_over(self) {
+        self.0.steps.over().await;
     }
 
     /// Waits for the end of the term and tells its reason.

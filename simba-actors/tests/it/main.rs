@@ -13,3 +13,4 @@ mod handlers;
 mod job;
 mod lock;
 mod plain_tokio;
+mod steps;
