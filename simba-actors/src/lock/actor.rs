@@ -52,7 +52,7 @@ pub(crate) struct Kept {
     releases: Requests<oneshot::Sender<()>>,
     /// The term whose begin was published and whose end was not.
     published: Option<Token>,
-    /// Why the last attempt failed, if it did.
+    /// Why the last attempt was not answered, if it was not.
     last_error: Option<BackendError>,
     doors: Doors,
 }
@@ -184,6 +184,7 @@ impl LockActor {
 
     /// Another holds it: who has patience for one attempt has had it.
     fn refused(&mut self) {
+        self.kept.last_error = None;
         if let Some(waiter) = self.one_attempt() {
             let _ = waiter.reply.send(Ok(None));
             self.stop_if_unwanted();

@@ -112,6 +112,25 @@ fn a_time_out_while_another_holds_it_carries_no_error() {
 }
 
 #[test]
+fn a_time_out_carries_no_error_from_before_the_last_answer() {
+    virtually(async {
+        let world = World::new();
+        let (a, b) = (world.simba().await, world.simba().await);
+        let _held = a.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        let lock = b.lock("x").unwrap();
+        // Somebody waits all the time, so the lock is never idle.
+        let (waiting, refused) = tokio::join!(lock.acquire(10 * RENEW), async {
+            world.backend.always(Op::Acquire, Behaviour::Fail);
+            lock.acquire(2 * RENEW).await.unwrap_err();
+            world.backend.heal();
+            lock.acquire(4 * RENEW).await.unwrap_err()
+        });
+        assert_eq!(refused.to_string(), "the lock x was not acquired within 4s");
+        waiting.unwrap_err();
+    });
+}
+
+#[test]
 fn try_acquire_without_an_answer_is_bounded() {
     virtually(async {
         let world = World::new();

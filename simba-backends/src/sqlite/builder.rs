@@ -77,11 +77,11 @@ impl SqliteBuilder {
         self.check()?;
         let path = location::resolve(&self.given)?;
         let database = Arc::new(Database::new(path, self.busy_timeout));
-        let writes = Lane::new("writes", &database);
-        writes.open().await?;
+        let keep_alives = Lane::new("keep-alives", &database);
+        keep_alives.open().await?;
         let shared = Shared {
-            keep_alives: Lane::new("keep-alives", &database),
-            writes,
+            keep_alives,
+            writes: Lane::new("writes", &database),
             reads: Lane::new("reads", &database),
             database,
             homes: Homes::default(),

@@ -72,7 +72,7 @@ pub struct SqliteBackend {
 
 struct Shared {
     database: Arc<Database>,
-    /// Keep-alives only: nothing else may make one wait.
+    /// Sessions are opened and kept alive here: nothing else may make a keep-alive wait.
     keep_alives: Lane,
     writes: Lane,
     reads: Lane,

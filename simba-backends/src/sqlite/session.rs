@@ -81,7 +81,8 @@ pub(super) async fn open(
     let session = SessionId::random();
     let millis = row::millis(lease)?;
     let message = Message::new(OPEN).text(&session).integer(millis).text(metadata);
-    let answer = backend.shared.writes.run(message).await?;
+    // Where no keep-alive could be sent no session is to live: it would win leases and let each run out.
+    let answer = backend.shared.keep_alives.run(message).await?;
     backend.shared.homes.settle(&session, answer.file);
     if let Some(expires_at) = answer.rows(0).first().and_then(|row| integer(row, "expires_at")) {
         purge::when_due(backend, expires_at.saturating_sub(millis));

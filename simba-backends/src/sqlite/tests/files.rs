@@ -134,10 +134,10 @@ async fn a_full_disk_says_so_and_service_resumes() {
 }
 
 #[tokio::test]
-async fn a_connection_that_may_not_write_is_replaced() {
+async fn a_session_that_could_not_be_kept_alive_is_not_opened_until_its_connection_is_replaced() {
     let home = Home::new();
     let backend = home.backend().await;
-    backend.shared.writes.run(Message::new("pragma query_only = on")).await.unwrap();
+    backend.shared.keep_alives.run(Message::new("pragma query_only = on")).await.unwrap();
     let error = backend.open_session(LONG, &Metadata::default()).await.unwrap_err();
     says(&error, ErrorKind::ReadOnly, &["writable"]);
     assert_eq!(error.outcome(), Outcome::NotApplied);
