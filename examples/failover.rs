@@ -30,7 +30,9 @@ impl Handler<Elected> for Seat {
     type Result = ();
     fn handle(&mut self, Elected(term): Elected, _: &mut Context<Self>) {
         self.screen.event(&format!("ELECTED  token {}", term.token()));
-        self.screen.status(&leading(&term));
+        if term.is_valid() {
+            self.screen.status(&leading(&term));
+        }
     }
 }
 
@@ -75,19 +77,24 @@ async fn show(election: &Election, screen: &Screen) {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         ticks.tick().await;
-        if let Some(term) = election.term() {
+        if let Some(term) = valid(election) {
             screen.status(&leading(&term));
             continue;
         }
         let leader = election.leader().await;
         // The storage may have taken its time, and the election gone on.
-        if election.term().is_none() {
+        if valid(election).is_none() {
             screen.status(&match leader {
                 Ok(holder) => waiting(holder.as_ref()),
                 Err(error) => format!("waiting  {error}"),
             });
         }
     }
+}
+
+/// The term that runs. One that ran out while this process was stopped may not be revoked yet.
+fn valid(election: &Election) -> Option<Term> {
+    election.term().filter(Term::is_valid)
 }
 
 fn leading(term: &Term) -> String {

@@ -52,3 +52,17 @@ fn refused(scheme: &str) -> BackendError {
 fn known_schemes() -> String {
     SCHEMES.map(|(scheme, ..)| format!("{scheme}:")).join(", ")
 }
+
+#[cfg(all(test, not(feature = "sqlite")))]
+mod tests {
+    use crate::{ErrorKind, Outcome, connect};
+
+    #[tokio::test]
+    async fn a_storage_that_this_build_lacks_is_refused_by_the_name_of_its_feature() {
+        let error = connect("sqlite://x.db").await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotApplied));
+        let says = "this build cannot open sqlite: URLs: add the cargo feature \"sqlite\"";
+        assert_eq!(error.to_string(), says);
+        assert!(!std::path::Path::new("x.db").exists(), "nothing was opened");
+    }
+}

@@ -1,6 +1,6 @@
 //! What cannot work is refused with a text that says what to do.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use simba_actors::{Simba, SimbaConfig};
 
@@ -54,32 +54,46 @@ fn durations_that_cannot_hold_are_refused() {
     }
 }
 
-/// A path of this test's own; nothing is there.
-fn fresh(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-    // From an earlier run.
-    let _ = std::fs::remove_file(&path);
-    path
-}
-
 #[tokio::test]
 async fn urls_that_lead_nowhere_are_refused_at_once() {
+    let table = [
+        ("", "starts with one of memory:"),
+        ("simba.db", "starts with one of memory:"),
+        ("etcd://host", "no storage has the URL scheme \"etcd\": use one of memory:"),
+    ];
+    for (url, says) in table {
+        let text = Simba::connect(url).await.map(drop).unwrap_err().to_string();
+        assert!(text.contains(says), "{url}: {text}");
+    }
+    let text = Simba::builder().connect().await.map(drop).unwrap_err().to_string();
+    assert_eq!(text, "no storage was given: call url() or backend() on the builder");
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn files_that_are_no_storage_are_refused_at_once() {
+    let fresh = |name: &str| {
+        let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let path = directory.join(format!("{name}-{}", std::process::id()));
+        // From an earlier run.
+        let _ = std::fs::remove_file(&path);
+        path
+    };
     let text_file = fresh("text");
     std::fs::write(&text_file, "no database, but long enough to be looked at by the storage ".repeat(100))
         .unwrap();
     let missing = fresh("missing").join("deeper").join("simba.db");
-    let table = [
-        (String::new(), "starts with one of memory:"),
-        ("simba.db".to_owned(), "starts with one of memory:"),
-        ("etcd://host".to_owned(), "no storage has the URL scheme \"etcd\": use one of memory:"),
-        (format!("sqlite://{}", missing.display()), "simba.db"),
-        (format!("sqlite://{}", text_file.display()), "text"),
-    ];
-    for (url, says) in table {
+    for (path, says) in [(&missing, "simba.db"), (&text_file, "text")] {
+        let url = format!("sqlite://{}", path.display());
         let text = Simba::connect(&url).await.map(drop).unwrap_err().to_string();
         assert!(text.contains(says), "{url}: {text}");
     }
     std::fs::remove_file(text_file).unwrap();
-    let text = Simba::builder().connect().await.map(drop).unwrap_err().to_string();
-    assert_eq!(text, "no storage was given: call url() or backend() on the builder");
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[tokio::test]
+async fn a_storage_that_this_build_lacks_is_refused_by_the_name_of_its_feature() {
+    let text = Simba::connect("sqlite://x.db").await.map(drop).unwrap_err().to_string();
+    assert!(text.contains("add the cargo feature \"sqlite\""), "{text}");
 }

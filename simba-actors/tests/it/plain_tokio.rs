@@ -1,7 +1,6 @@
 //! Simba in a multi-thread tokio program without a System, on its own thread and in real time.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -10,9 +9,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use simba_actors::{
-    LockError, Reason, Simba, SimbaConfig, SimbaEvent, Term, backends::memory::MemoryBackend,
-};
+use simba_actors::{Reason, Simba, SimbaConfig, SimbaEvent, Term, backends::memory::MemoryBackend};
 use tokio::time::{sleep, timeout};
 
 use crate::fixture::{MS, end_of, eventually, seconds};
@@ -56,16 +53,18 @@ async fn a_lock_on_memory_excludes_across_tasks_and_simbas() {
     }
 }
 
+#[cfg(feature = "sqlite")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_lock_on_sqlite_excludes_across_tasks_and_simbas() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("plain-{}.db", std::process::id()));
+    let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = directory.join(format!("plain-{}.db", std::process::id()));
     let url = format!("sqlite://{}", path.display());
     let simbas = [Simba::connect(&url).await.unwrap(), Simba::connect(&url).await.unwrap()];
     count_under_a_lock(&simbas, 8, 5).await;
     for simba in &simbas {
         simba.close().await.unwrap();
     }
-    assert!(matches!(simbas[0].lock("x").unwrap().try_acquire().await, Err(LockError::Closed)));
+    assert!(matches!(simbas[0].lock("x").unwrap().try_acquire().await, Err(simba_actors::LockError::Closed)));
     for ending in ["", "-wal", "-shm"] {
         // The last two are gone already if SQLite cleaned up.
         let _ = std::fs::remove_file(format!("{}{ending}", path.display()));

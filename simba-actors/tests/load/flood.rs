@@ -13,7 +13,7 @@ use actix::{Actor, Addr, Arbiter, AsyncContext, Context, Handler, Message, Syste
 use simba_actors::{Elected, Election, Revoked, Simba, SimbaConfig, SimbaEvent, Term};
 use tokio::{
     runtime::{Builder, Runtime},
-    time::{Instant, sleep},
+    time::Instant,
 };
 
 use crate::{
@@ -102,9 +102,16 @@ fn blocked_arbiters_and_workers_cost_no_keep_alive() {
     scene.runtime.shutdown_background();
 }
 
-/// An actor whose mailbox is never empty.
+/// An actor whose mailbox is never empty once a drop has fallen.
 struct Swamped {
     handled: Arc<AtomicU64>,
+}
+
+impl Swamped {
+    fn start_in(arbiter: &Arbiter, handled: &Arc<AtomicU64>) -> Addr<Self> {
+        let handled = handled.clone();
+        Self::start_in_arbiter(&arbiter.handle(), |_| Self { handled })
+    }
 }
 
 #[derive(Message)]
@@ -133,92 +140,106 @@ impl Handler<Revoked> for Swamped {
     fn handle(&mut self, _: Revoked, _: &mut Context<Self>) {}
 }
 
-/// One of many tasks that use Simba without a pause.
-async fn flood(
-    n: usize,
+/// Calls without a pause until it is over, from each of many tasks.
+#[derive(Clone)]
+struct Flood {
     simba: Simba,
     election: Election,
-    listener: Addr<Swamped>,
+    swamped: Addr<Swamped>,
+    /// Like the swamped actor, but on dry land.
+    idle: Addr<Swamped>,
     over: Arc<AtomicBool>,
-) -> u64 {
-    let (own, shared) =
-        (simba.lock(format!("own-{n}")).unwrap(), simba.lock(format!("shared-{}", n % 4)).unwrap());
-    let mut calls = 0;
-    while !over.load(Ordering::Relaxed) {
-        calls += 1;
-        match n % 8 {
-            0 => drop(own.acquire(seconds(1)).await),
-            1 => drop(own.try_acquire().await),
-            2 => drop(shared.acquire(20 * MS).await),
-            3 => drop(shared.try_acquire().await),
-            4 => drop(simba.election("led").unwrap().start(&listener).await),
-            5 => {
-                let job = simba.election(format!("job-{n}")).unwrap().run_while_leader(|_| async {}).await;
-                let job = job.unwrap();
-                drop(job.election().step_down(Duration::ZERO).await);
-                job.stop().await;
-            }
-            6 => {
-                drop(election.leader().await);
-                drop(shared.holder().await);
-            }
-            _ => {
-                drop(simba.events());
-                for _ in 0..100 {
-                    assert!(election.term().is_none_or(|term| term.is_valid()));
+}
+
+impl Flood {
+    /// What the eight threads with 32 tasks each called in that time.
+    fn pour(&self, time: Duration) -> u64 {
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|thread| scope.spawn(move || self.thread(thread * 32))).collect();
+            thread::sleep(time);
+            self.over.store(true, Ordering::Relaxed);
+            threads.into_iter().map(|calls| calls.join().unwrap()).sum()
+        })
+    }
+
+    fn thread(&self, first: usize) -> u64 {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let tasks = (first..first + 32).map(|n| self.task(n));
+        runtime.block_on(futures_util::future::join_all(tasks)).into_iter().sum()
+    }
+
+    async fn task(&self, n: usize) -> u64 {
+        let own = self.simba.lock(format!("own-{n}")).unwrap();
+        let shared = self.simba.lock(format!("shared-{}", n % 4)).unwrap();
+        let mut calls = 0;
+        while !self.over.load(Ordering::Relaxed) {
+            calls += 1;
+            match n % 10 {
+                0 => drop(own.acquire(seconds(1)).await),
+                1 => drop(own.try_acquire().await),
+                2 => drop(shared.acquire(20 * MS).await),
+                3 => drop(shared.try_acquire().await),
+                4 => drop(self.simba.election("led").unwrap().start(&self.swamped).await),
+                5 => self.job(n).await,
+                6 => {
+                    drop(self.election.leader().await);
+                    drop(shared.holder().await);
                 }
-                drop(own.acquire(seconds(1)).await.unwrap().release().await);
+                7 => {
+                    drop(self.simba.events());
+                    assert!((0..100).all(|_| self.election.term().is_none_or(|term| term.is_valid())));
+                    drop(own.acquire(seconds(1)).await.unwrap().release().await);
+                }
+                8 => drop(own.with(seconds(1), async |term: &Term| assert!(term.is_valid())).await),
+                _ => self.election_of_its_own(n).await,
             }
         }
+        calls
     }
-    calls
+
+    async fn job(&self, n: usize) {
+        let builder = self.simba.election(format!("job-{n}")).unwrap();
+        let job = builder.run_while_leader(|_| async {}).await.unwrap();
+        drop(job.election().step_down(Duration::ZERO).await);
+        job.stop().await;
+    }
+
+    async fn election_of_its_own(&self, n: usize) {
+        let builder = self.simba.election(format!("election-{n}")).unwrap();
+        let election = builder.start(&self.idle).await.unwrap();
+        election.subscribe(&self.idle);
+        election.subscribe(&self.swamped);
+        election.stop().await;
+    }
+}
+
+/// An election that this Simba leads, the swamped actor listens to, and the rival wants; and both leaders.
+async fn led(scene: &Scene, land: &Arbiter, swamped: &Addr<Swamped>) -> (Election, [Addr<Leader>; 2]) {
+    let start = |who: &'static str| {
+        let log = scene.log.clone();
+        Leader::start_in_arbiter(&land.handle(), move |_| Leader::new(who, &log, Default::default()))
+    };
+    let (leader, rival) = (start("a"), start("rival"));
+    let election = scene.simba.election("led").unwrap().start(&leader).await.unwrap();
+    eventually("leads", seconds(10), || scene.log.count("a", Did::Elected) == 1).await;
+    scene.rival.election("led").unwrap().start(&rival).await.unwrap();
+    election.subscribe(swamped);
+    (election, [leader, rival])
 }
 
 #[test]
 fn a_flood_of_every_public_call_costs_no_keep_alive() {
     let _alone = alone();
-    let scene = Scene::new();
-    let over = Arc::new(AtomicBool::new(false));
-    let handled = Arc::new(AtomicU64::new(0));
-    let system = System::new();
-    let (arbiter, own) = (Arbiter::new(), Arbiter::new());
-    let seen = handled.clone();
-    let swamped = Swamped::start_in_arbiter(&arbiter.handle(), |_| Swamped { handled: seen });
-    let (log, rival_log) = (scene.log.clone(), scene.log.clone());
-    let led = Leader::start_in_arbiter(&own.handle(), move |_| Leader::new("a", &log, Default::default()));
-    let rival = Leader::start_in_arbiter(&own.handle(), move |_| {
-        Leader::new("rival", &rival_log, Default::default())
-    });
-    let (election, since) = system.block_on(async {
-        let election = scene.simba.election("led").unwrap().start(&led).await.unwrap();
-        eventually("leads", seconds(10), || scene.log.count("a", Did::Elected) == 1).await;
-        scene.rival.election("led").unwrap().start(&rival).await.unwrap();
-        election.subscribe(&swamped);
-        (election, now())
-    });
-    let mut events = scene.simba.events();
+    let (scene, system) = (Scene::new(), System::new());
+    let (swamp, land, handled) = (Arbiter::new(), Arbiter::new(), Arc::default());
+    let (swamped, idle) = (Swamped::start_in(&swamp, &handled), Swamped::start_in(&land, &handled));
+    let (election, _leaders) = system.block_on(led(&scene, &land, &swamped));
+    let (since, mut events) = (system.block_on(async { now() }), scene.simba.events());
     swamped.do_send(Drop);
-    let calls: u64 = thread::scope(|scope| {
-        let floods: Vec<_> = (0..8_usize)
-            .map(|thread| {
-                let (simba, election, swamped, over) =
-                    (scene.simba.clone(), election.clone(), swamped.clone(), over.clone());
-                scope.spawn(move || {
-                    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-                    let task = |n: usize| {
-                        flood(thread * 32 + n, simba.clone(), election.clone(), swamped.clone(), over.clone())
-                    };
-                    runtime
-                        .block_on(futures_util::future::join_all((0..32).map(task)))
-                        .into_iter()
-                        .sum::<u64>()
-                })
-            })
-            .collect();
-        system.block_on(async { sleep(4 * LEASE).await });
-        over.store(true, Ordering::Relaxed);
-        floods.into_iter().map(|flood| flood.join().unwrap()).sum()
-    });
+    let simba = scene.simba.clone();
+    let flood = Flood { simba, election: election.clone(), swamped, idle, over: Arc::default() };
+    let calls = flood.pour(4 * LEASE);
     println!("{calls} calls, {} messages to the swamped actor", handled.load(Ordering::Relaxed));
     scene.assert_undisturbed(&[election.term().unwrap()], since, "flooded");
     system.block_on(async {
@@ -229,6 +250,6 @@ fn a_flood_of_every_public_call_costs_no_keep_alive() {
             );
         }
         // The Arbiter is never free for the actor's other tasks.
-        arbiter.stop();
+        swamp.stop();
     });
 }

@@ -80,6 +80,12 @@ impl Drop for Sqlite {
     }
 }
 
+/// A client of the file, in whichever process.
+pub(crate) async fn connect(url: &str) -> Arc<dyn LeaseBackend> {
+    let backend = SqliteBackend::builder(url).purge_interval(PURGE_INTERVAL).connect().await;
+    Arc::new(backend.expect("the file opens"))
+}
+
 async fn misuse(situation: &'static str, path: &Path, kind: ErrorKind, remedy: &'static str) -> Misuse {
     let error: BackendError = SqliteBackend::builder(path).connect().await.unwrap_err();
     Misuse { situation, error, kind, remedy, secret: None }
@@ -96,8 +102,7 @@ impl Fixture for Sqlite {
     }
 
     async fn connect(&self) -> Arc<dyn LeaseBackend> {
-        let backend = SqliteBackend::builder(self.url()).purge_interval(PURGE_INTERVAL).connect().await;
-        Arc::new(backend.expect("the file opens"))
+        connect(&self.url()).await
     }
 
     fn lease(&self) -> Duration {

@@ -1,5 +1,9 @@
 //! The contract between two processes that share a file.
 
+mod groups;
+mod hints;
+mod sessions;
+
 use std::{sync::Arc, time::Duration};
 
 use simba_backends::{Acquired, Acquisition, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token};
@@ -27,15 +31,32 @@ impl Here {
         Self { fixture, backend, session }
     }
 
+    /// One more session, on the same client.
+    async fn another(&self, lease: Duration) -> SessionId {
+        self.backend.open_session(lease, &Metadata::default()).await.unwrap().session
+    }
+
+    async fn keep_alive(&self, session: &SessionId, lease: Duration) -> String {
+        listed(&self.backend.keep_alive(session, lease).await.unwrap())
+    }
+
     async fn acquire(&self, name: &LeaseName) -> Acquisition {
-        match self.backend.acquire(&self.session, std::slice::from_ref(name)).await.unwrap() {
+        self.acquire_for(&self.session, name).await
+    }
+
+    async fn acquire_for(&self, session: &SessionId, name: &LeaseName) -> Acquisition {
+        match self.backend.acquire(session, std::slice::from_ref(name)).await.unwrap() {
             Acquired::Answers(mut answers) => answers.remove(0).1,
-            Acquired::Expired => panic!("an hour has not passed"),
+            Acquired::Expired => panic!("{session} has not expired yet"),
         }
     }
 
     async fn granted(&self, name: &LeaseName) -> Token {
-        let answer = self.acquire(name).await;
+        self.granted_to(&self.session, name).await
+    }
+
+    async fn granted_to(&self, session: &SessionId, name: &LeaseName) -> Token {
+        let answer = self.acquire_for(session, name).await;
         let Acquisition::Granted { token, .. } = answer else { panic!("{name}: {answer:?}") };
         token
     }

@@ -4,7 +4,7 @@ use std::{process::Stdio, sync::Arc, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use simba_backends::{
-    Acquired, Acquisition, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token, connect,
+    Acquired, Acquisition, GroupName, Joined, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token,
 };
 use simba_tck::{Rival, async_trait};
 use tokio::{
@@ -12,7 +12,7 @@ use tokio::{
     process::{ChildStdin, ChildStdout, Command},
 };
 
-use crate::fixture::Sqlite;
+use crate::fixture::{self, Sqlite};
 
 /// Where the other process finds the storage.
 const URL: &str = "SIMBA_TCK_RIVAL_URL";
@@ -56,9 +56,27 @@ impl Child {
         assert_eq!(self.ask(&format!("release {session} {name} {token}")).await, "done");
     }
 
-    /// `expired`, or what is held as `name=token` in the order of names.
+    /// `expired`, or `live` with what is held as `name=token` and the groups as `+group`, each in order.
     pub(crate) async fn keep_alive(&mut self, session: &SessionId, lease: Duration) -> String {
         self.ask(&format!("keep-alive {session} {}", lease.as_millis())).await
+    }
+
+    pub(crate) async fn close(&mut self, session: &SessionId) {
+        assert_eq!(self.ask(&format!("close {session}")).await, "done");
+    }
+
+    pub(crate) async fn join(&mut self, session: &SessionId, group: &GroupName) {
+        assert_eq!(self.ask(&format!("join {session} {group}")).await, "member");
+    }
+
+    pub(crate) async fn leave(&mut self, session: &SessionId, group: &GroupName) {
+        assert_eq!(self.ask(&format!("leave {session} {group}")).await, "done");
+    }
+
+    /// The view that it has of a group.
+    pub(crate) async fn members(&mut self, group: &GroupName) -> Vec<SessionId> {
+        let answer = self.ask(&format!("members {group}")).await;
+        answer.split_whitespace().map(|session| session.parse().unwrap()).collect()
     }
 
     /// Lets it acquire without a pause, until it is killed.
@@ -116,7 +134,7 @@ impl Rival for Child {
 #[tokio::test]
 async fn process() {
     let Ok(url) = std::env::var(URL) else { return it_obeys_until_its_orders_end().await };
-    let backend = connect(&url).await.unwrap();
+    let backend = fixture::connect(&url).await;
     let mut orders = BufReader::new(tokio::io::stdin()).lines();
     tell("ready");
     while let Some(order) = orders.next_line().await.unwrap() {
@@ -156,6 +174,24 @@ async fn obey(backend: &Arc<dyn LeaseBackend>, order: &[&str]) -> String {
             let answer = backend.keep_alive(&session.parse().unwrap(), millis(lease)).await.unwrap();
             listed(&answer)
         }
+        ["close", session] => {
+            backend.close_session(&session.parse().unwrap()).await.unwrap();
+            "done".to_owned()
+        }
+        ["join", session, group] => {
+            match backend.join(&session.parse().unwrap(), &group.parse().unwrap()).await.unwrap() {
+                Joined::Member => "member".to_owned(),
+                Joined::Expired => "expired".to_owned(),
+            }
+        }
+        ["leave", session, group] => {
+            backend.leave(&session.parse().unwrap(), &group.parse().unwrap()).await.unwrap();
+            "done".to_owned()
+        }
+        ["members", group] => {
+            let members = backend.members(&group.parse().unwrap()).await.unwrap();
+            members.iter().map(|member| member.session.to_string()).collect::<Vec<_>>().join(" ")
+        }
         ["contend", session, names @ ..] => {
             tell("contending");
             loop {
@@ -186,10 +222,13 @@ async fn acquired(backend: &Arc<dyn LeaseBackend>, session: &str, names: &[&str]
 pub(crate) fn listed(answer: &KeepAlive) -> String {
     match answer {
         KeepAlive::Expired => "expired".to_owned(),
-        KeepAlive::Live { owned, .. } => {
-            let mut owned: Vec<_> = owned.iter().map(|(name, token)| format!("{name}={token}")).collect();
-            owned.sort();
-            format!("live {}", owned.join(" "))
+        KeepAlive::Live { owned, groups, .. } => {
+            let mut told: Vec<_> = owned.iter().map(|(name, token)| format!("{name}={token}")).collect();
+            told.sort();
+            let mut groups: Vec<_> = groups.iter().map(|group| format!("+{group}")).collect();
+            groups.sort();
+            told.append(&mut groups);
+            format!("live {}", told.join(" "))
         }
     }
 }
