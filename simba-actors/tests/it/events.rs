@@ -129,7 +129,7 @@ fn a_lock_is_told_from_its_begin_to_its_end() {
         let mut events = simba.events();
         let lock = simba.lock("x").unwrap();
         lock.acquire(RENEW).await.unwrap().release().await.unwrap();
-        assert_eq!(words(&mut events).await, ["acquired", "released", "unlocked"]);
+        assert_eq!(words(&mut events).await, ["acquired", "unlocked", "released"]);
         let held = lock.acquire(RENEW).await.unwrap();
         world.backend.outage(Behaviour::Fail);
         held.revoked().await;
