@@ -113,6 +113,7 @@ impl LockActor {
     fn contend(&mut self, ctx: &mut Context<Self>) {
         if matches!(self.kept.stage, Stage::Idle) && !self.kept.queue.is_empty() {
             self.kept.stage = Stage::Contending;
+            self.kept.last_error = None;
             let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
             self.spec.backend.do_send(Acquire { name, goal: Goal::OneTerm, news });
         }
@@ -126,7 +127,6 @@ impl LockActor {
         }
         self.kept.stage = Stage::Held(token);
         self.kept.published = Some(token);
-        self.kept.last_error = None;
         debug!(name = %term.name(), %token, session = %term.session(), "lock acquired");
         self.publish(|name| SimbaEvent::LockAcquired { name, token });
         let held = LockTerm::new(term, ctx.address());
@@ -177,6 +177,7 @@ impl LockActor {
 
     /// Another holds it: who has patience for one attempt has had it.
     fn refused(&mut self) {
+        self.kept.last_error = None;
         if let Some(waiter) = self.one_attempt() {
             let _ = waiter.reply.send(Ok(None));
             self.stop_if_unwanted();

@@ -106,6 +106,8 @@ fn a_time_out_while_another_holds_it_carries_no_error() {
         let world = World::new();
         let (a, b) = (world.simba().await, world.simba().await);
         let _held = a.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        // Nor that of an earlier attempt.
+        world.backend.next(Op::Acquire, [Behaviour::Fail]);
         let refused = b.lock("x").unwrap().acquire(2 * RENEW).await.unwrap_err();
         assert_eq!(refused.to_string(), "the lock x was not acquired within 2s");
     });
