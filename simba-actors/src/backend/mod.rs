@@ -1,10 +1,12 @@
 //! The message face of one storage's keeper.
 
 mod actor;
+mod guarded;
 mod messages;
 mod requests;
 
 pub(crate) use actor::{BackendActor, Board};
+pub(crate) use guarded::guarded;
 pub(crate) use messages::{
     Acquire, Close, Forget, HandOver, Inspect, LeaseNews, Release, Report, Resume, StandDown, Told,
 };
