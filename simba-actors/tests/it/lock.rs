@@ -114,6 +114,19 @@ fn a_time_out_while_another_holds_it_carries_no_error() {
 }
 
 #[test]
+fn a_driver_that_panics_when_asked_for_the_holder_is_no_close() {
+    virtually(async {
+        let world = World::new();
+        let simba = world.simba().await;
+        let lock = simba.lock("x").unwrap();
+        world.backend.next(Op::Inspect, [Behaviour::Panic]);
+        let refused = lock.holder().await.unwrap_err();
+        assert!(refused.to_string().contains("driver panicked"), "{refused}");
+        assert_eq!(lock.holder().await, Ok(None));
+    });
+}
+
+#[test]
 fn try_acquire_without_an_answer_is_bounded() {
     virtually(async {
         let world = World::new();
