@@ -44,8 +44,24 @@ mod sealed {
 
 /// Work that runs whenever this process leads.
 ///
-/// Dropping it changes nothing: the job goes on until it ends by its own value, is stopped, or Simba is
-/// closed.
+/// Dropping it changes nothing: the job goes on until it ends by its own value, is stopped, Simba is closed,
+/// or the runtime that it was started on ends.
+///
+/// # Examples
+///
+/// ```
+/// use simba_actors::Simba;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// let job = simba.election("ingest")?.run_while_leader(|term| async move {
+///     term.revoked().await;
+/// }).await?;
+/// assert_eq!(job.election().name().as_str(), "ingest");
+/// job.stop().await;
+/// assert_eq!(job.join().await, None);
+/// # Ok(()) }
+/// ```
 pub struct Job<T> {
     election: Election,
     task: JoinHandle<Option<T>>,

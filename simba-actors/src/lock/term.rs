@@ -12,6 +12,25 @@ use crate::{Reason, Term};
 ///
 /// Not bound to a thread. Dropping it releases the lock without waiting, on any thread and with or
 /// without a runtime. A lock that was lost is never acquired again by itself.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use simba_actors::{LockTerm, Simba, TermError};
+///
+/// fn charge(held: &LockTerm) -> Result<u64, TermError> {
+///     held.ensure_valid(Duration::from_secs(2))?;
+///     Ok(held.token().get())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let simba = Simba::connect("memory:").await?;
+/// let held = simba.lock("invoice-42")?.acquire(Duration::from_secs(5)).await?;
+/// println!("charged under token {}", charge(&held)?);
+/// held.release().await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "dropping it releases the lock"]
 pub struct LockTerm {
     term: Term,
