@@ -2,6 +2,10 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -150,7 +154,8 @@ impl actix::Message for SimbaEvent {
     type Result = ();
 }
 
-/// Yields the events from the subscription on, and ends after [`SimbaEvent::Closed`].
+/// Yields the events from the subscription on, and ends after [`SimbaEvent::Closed`]; at once if that has
+/// passed.
 ///
 /// A subscriber that is more than 1,024 events behind gets [`SimbaEvent::Missed`] in place of the oldest:
 /// nobody waits for it.
@@ -215,18 +220,25 @@ impl Stream for Events {
 
 /// Where events are published.
 #[derive(Clone, Debug)]
-pub(crate) struct EventBus(broadcast::Sender<SimbaEvent>);
+pub(crate) struct EventBus {
+    sender: broadcast::Sender<SimbaEvent>,
+    /// True before [`SimbaEvent::Closed`] is sent: who subscribes too late for that is told so.
+    closed: Arc<AtomicBool>,
+}
 
 impl EventBus {
     pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(CAPACITY))
+        Self { sender: broadcast::Sender::new(CAPACITY), closed: Arc::default() }
     }
 
     /// Never waits. Without a subscriber it costs one look at their number.
     pub(crate) fn publish(&self, event: SimbaEvent) {
-        if self.0.receiver_count() > 0 {
+        if event == SimbaEvent::Closed {
+            self.closed.store(true, Ordering::Release);
+        }
+        if self.sender.receiver_count() > 0 {
             // The last subscriber may have gone in between.
-            let _ = self.0.send(event);
+            let _ = self.sender.send(event);
         }
     }
 
@@ -243,7 +255,9 @@ impl EventBus {
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        Events { stream: BroadcastStream::new(self.0.subscribe()), state: State::Open }
+        let stream = BroadcastStream::new(self.sender.subscribe());
+        let state = if self.closed.load(Ordering::Acquire) { State::Ended } else { State::Open };
+        Events { stream, state }
     }
 }
 
@@ -287,6 +301,13 @@ mod tests {
         bus.publish(SimbaEvent::Resumed);
         assert_eq!(events.next().await, Some(SimbaEvent::Closed));
         assert_eq!(events.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn who_subscribes_after_closed_waits_for_nothing() {
+        let bus = EventBus::new();
+        bus.publish(SimbaEvent::Closed);
+        assert_eq!(bus.subscribe().next().await, None);
     }
 
     #[tokio::test]

@@ -10,7 +10,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Acquire, Close, Forget, HandOver, Inspect, LeaseNews, Release, Report, Resume, StandDown, Told};
+use super::{
+    Acquire, Close, Forget, HandOver, Inspect, LeaseNews, Release, Report, Resume, StandDown, Told, guarded,
+};
 use crate::{
     SimbaEvent,
     engine::{Input, Notice, Reason},
@@ -243,7 +245,8 @@ impl Handler<Inspect> for BackendActor {
         }
         let (backend, patience) = (self.backend.clone(), self.call_timeout);
         actix::spawn(async move {
-            let answer = timeout(patience, backend.inspect(&name)).await.unwrap_or_else(|_elapsed| {
+            let answer = timeout(patience, guarded(backend.inspect(&name))).await;
+            let answer = answer.unwrap_or_else(|_elapsed| {
                 Err(BackendError::timeout(format!("the storage did not answer within {patience:?}")))
             });
             drop(permit);

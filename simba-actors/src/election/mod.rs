@@ -78,7 +78,7 @@ impl Election {
 
     /// Tells the term that runs, or `None` while this process does not lead.
     pub fn term(&self) -> Option<Term> {
-        self.roll.term()
+        self.roll.term().filter(Term::is_valid)
     }
 
     /// Lets another actor hear of `Elected` and `Revoked`; of a term that runs, at once.

@@ -44,26 +44,23 @@ mod sealed {
 
 /// Work that runs whenever this process leads.
 ///
-/// Dropping it changes nothing: the job goes on until it ends by its own value, is stopped, or Simba is
-/// closed.
+/// Dropping it changes nothing: the job goes on until it ends by its own value, is stopped, Simba is closed,
+/// or the runtime that it was started on ends.
 ///
 /// # Examples
 ///
 /// ```
-/// use std::{ops::ControlFlow, time::Duration};
 /// use simba_actors::Simba;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let simba = Simba::connect("memory:").await?;
-/// let job = simba.election("import")?.run_while_leader(|term| async move {
-///     match import_next(term.token().get()).await {
-///         Some(_) => ControlFlow::Continue(()), // leads again in a moment, or another does
-///         None => ControlFlow::Break("everything is imported"),
-///     }
+/// let job = simba.election("ingest")?.run_while_leader(|term| async move {
+///     term.revoked().await;
 /// }).await?;
-/// assert_eq!(job.join().await, Some("everything is imported"));
+/// assert_eq!(job.election().name().as_str(), "ingest");
+/// job.stop().await;
+/// assert_eq!(job.join().await, None);
 /// # Ok(()) }
-/// # async fn import_next(_: u64) -> Option<u64> { None }
 /// ```
 pub struct Job<T> {
     election: Election,

@@ -202,7 +202,8 @@ impl Engine {
         }
         self.emit(Effect::Refused { name: name.clone(), free_in });
         let regular = self.timing.renew / 2 + self.spread(name, self.timing.retry_jitter);
-        let expiry = free_in.map(|free_in| free_in + AFTER_EXPIRY + self.spread(name, self.window(name)));
+        let after = AFTER_EXPIRY + self.spread(name, self.window(name));
+        let expiry = free_in.map(|free_in| free_in.saturating_add(after));
         let (pause, pace) = match expiry {
             Some(expiry) if expiry < regular => (expiry, Pace::Rush),
             Some(_) | None => (regular, Pace::Regular),

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// Why a term ended.
 ///
-/// The first five are deliberate: somebody on this side ended it, and the lease is handed over. The
-/// others are not, and the work must stop at once.
+/// After [`Deadline`](Self::Deadline), [`SessionExpired`](Self::SessionExpired) and
+/// [`LeaseLost`](Self::LeaseLost) the work must stop at once: another may lead already. All others were given
+/// on this side, and the lease is handed over: `Term::hand_over_remaining` tells how much time that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

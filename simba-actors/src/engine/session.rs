@@ -7,7 +7,7 @@
 //!      └──── expired ────┘
 //! ```
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use simba_backends::{BackendError, KeepAlive, LeaseName, Opened, SessionId, Token};
 
@@ -213,7 +213,8 @@ impl Engine {
         owned: &[(LeaseName, Token)],
         unknown: &[LeaseName],
     ) {
-        self.end_missing(ticket, owned, unknown);
+        let unknown: BTreeSet<_> = unknown.iter().collect();
+        self.end_missing(ticket, owned, &unknown);
         for (name, token) in owned {
             if self.holds(name, *token) {
                 self.extend(name, *token, valid_until);
@@ -221,12 +222,12 @@ impl Engine {
                 self.claim_listed(name, *token, valid_until);
             }
         }
-        self.doubts_settled(ticket, unknown);
+        self.doubts_settled(ticket, &unknown);
     }
 
     /// A list that was asked for after an attempt without answer has told what became of it, unless it
     /// left the name open: then the next one tells.
-    fn doubts_settled(&mut self, ticket: u64, unknown: &[LeaseName]) {
+    fn doubts_settled(&mut self, ticket: u64, unknown: &BTreeSet<&LeaseName>) {
         let told = self.in_doubt.extract_if(.., |name, doubted| *doubted < ticket && !unknown.contains(name));
         let told: Vec<_> = told.map(|(name, _)| name).collect();
         for name in told {
@@ -235,7 +236,7 @@ impl Engine {
     }
 
     /// R6: ends the terms whose token was held when the keep-alive was sent and is missing in its list.
-    fn end_missing(&mut self, ticket: u64, owned: &[(LeaseName, Token)], unknown: &[LeaseName]) {
+    fn end_missing(&mut self, ticket: u64, owned: &[(LeaseName, Token)], unknown: &BTreeSet<&LeaseName>) {
         let mut listed: Vec<_> = owned.iter().collect();
         listed.sort_unstable();
         let is_listed = |name: &LeaseName, token: Token| {

@@ -25,8 +25,10 @@ pub(crate) struct Timing {
 
 impl Timing {
     /// Until when an answer vouches: what the storage said is left, counted from the *send* of the
-    /// question, less what clocks may run wrong, less the margin.
+    /// question, less what clocks may run wrong, less the margin. No session has more than a lease left: a
+    /// storage that says so has stepped its clock back, or holds what Simba did not write.
     pub(crate) fn valid_until(&self, sent_at: Instant, remaining: Duration) -> Instant {
+        let remaining = remaining.min(self.lease);
         let drift = remaining * self.drift_ppm / 1_000_000;
         sent_at + remaining.saturating_sub(drift).saturating_sub(self.margin)
     }

@@ -1,17 +1,19 @@
 //! The calls in flight, as futures.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
     future::{AbortHandle, Abortable, BoxFuture},
     stream::FuturesUnordered,
 };
-use simba_backends::{BackendError, ErrorKind, LeaseBackend, Outcome};
-
+use simba_backends::{BackendError, LeaseBackend};
 use tokio::time::timeout;
 
-use crate::engine::{Answer, Call, CallId};
+use crate::{
+    backend::guarded,
+    engine::{Answer, Call, CallId},
+};
 
 /// Calls the storage. A call that panics answers with an error; one that is abandoned is dropped.
 pub(super) struct Calls {
@@ -76,11 +78,4 @@ async fn answer(backend: Arc<dyn LeaseBackend>, lease: Duration, call: Call) -> 
         }
         Call::Close { session } => Answer::Closed(guarded(backend.close_session(&session)).await),
     }
-}
-
-async fn guarded<T>(call: impl Future<Output = Result<T, BackendError>>) -> Result<T, BackendError> {
-    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
-        let message = "the storage's driver panicked; its message is on stderr";
-        Err(BackendError::new(ErrorKind::Unexpected, Outcome::Unknown, message))
-    })
 }

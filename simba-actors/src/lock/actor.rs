@@ -113,6 +113,7 @@ impl LockActor {
     fn contend(&mut self, ctx: &mut Context<Self>) {
         if matches!(self.kept.stage, Stage::Idle) && !self.kept.queue.is_empty() {
             self.kept.stage = Stage::Contending;
+            self.kept.last_error = None;
             let (name, news) = (self.spec.name.clone(), ctx.address().recipient());
             self.spec.backend.do_send(Acquire { name, goal: Goal::OneTerm, news });
         }
@@ -126,7 +127,6 @@ impl LockActor {
         }
         self.kept.stage = Stage::Held(token);
         self.kept.published = Some(token);
-        self.kept.last_error = None;
         debug!(name = %term.name(), %token, session = %term.session(), "lock acquired");
         self.publish(|name| SimbaEvent::LockAcquired { name, token });
         let held = LockTerm::new(term, ctx.address());
@@ -234,11 +234,11 @@ impl LockActor {
     }
 
     /// Says so when nothing is left to do; the parent knows whether more requests are on their way.
-    fn say_if_idle(&self) {
+    fn say_if_idle(&self, ctx: &Context<Self>) {
         let Kept { queue, stage, releases, .. } = &self.kept;
         if queue.is_empty() && releases.is_empty() && matches!(stage, Stage::Idle) {
-            let (name, handled) = (self.spec.name.clone(), self.spec.handled.get());
-            self.spec.session.do_send(LockIdle { name, handled });
+            let (name, lock) = (self.spec.name.clone(), ctx.address());
+            self.spec.session.do_send(LockIdle { name, lock, handled: self.spec.handled.get() });
         }
     }
 
@@ -295,15 +295,15 @@ impl Handler<LockRequest> for LockActor {
     fn handle(&mut self, request: LockRequest, ctx: &mut Context<Self>) {
         self.spec.handled.set(self.spec.handled.get() + 1);
         self.enqueue(request, ctx);
-        self.say_if_idle();
+        self.say_if_idle(ctx);
     }
 }
 
 impl Handler<GiveUp> for LockActor {
     type Result = ();
-    fn handle(&mut self, GiveUp { name: _, id, waited }: GiveUp, _: &mut Context<Self>) {
+    fn handle(&mut self, GiveUp { name: _, id, waited }: GiveUp, ctx: &mut Context<Self>) {
         self.give_up(id, waited);
-        self.say_if_idle();
+        self.say_if_idle(ctx);
     }
 }
 
@@ -332,7 +332,7 @@ impl Handler<LeaseNews> for LockActor {
             LeaseNews::Settled => released = self.kept.releases.settled(),
             LeaseNews::Resumed(term) => self.resumed(term, ctx),
         }
-        self.say_if_idle();
+        self.say_if_idle(ctx);
         // Last: the name is free for who hears of it.
         confirm(released);
     }

@@ -15,7 +15,8 @@ use crate::{
 /// A lock by its name. Holds nothing by itself: clone and drop it freely.
 ///
 /// Those who wait for one lock on one `Simba` are served in order, and only the first of them contends
-/// at the storage. It is not reentrant: who holds it and asks again waits for itself.
+/// at the storage. It is not reentrant: who holds it and asks again waits for itself. It keeps no session
+/// alive: with the last [`Simba`](crate::Simba) it is closed.
 ///
 /// # Examples
 ///
@@ -50,14 +51,15 @@ impl Lock {
         self.observer.name()
     }
 
-    /// Waits for the lock, at most for `timeout`.
+    /// Waits for the lock, at most for `timeout`; as long as it takes with [`Duration::MAX`].
     ///
-    /// Goes on while the storage cannot be reached: it may be back in time.
+    /// Goes on while the storage cannot be reached: it may be back in time. Who does not want to wait calls
+    /// [`try_acquire`](Self::try_acquire): a `timeout` of zero is up before the storage has answered.
     ///
     /// # Errors
     ///
     /// [`LockError::Timeout`] with the last attempt's error, if it failed otherwise than by another
-    /// holder; [`LockError::InUse`] and [`LockError::Closed`] at once.
+    /// holder; [`LockError::InUse`], [`LockError::TooManyWaiters`] and [`LockError::Closed`] at once.
     ///
     /// # Panics
     ///

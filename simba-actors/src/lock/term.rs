@@ -17,17 +17,18 @@ use crate::{Reason, Term};
 ///
 /// ```
 /// use std::time::Duration;
-/// use simba_actors::{LockError, Simba};
+/// use simba_actors::{LockTerm, Simba, TermError};
+///
+/// fn charge(held: &LockTerm) -> Result<u64, TermError> {
+///     held.ensure_valid(Duration::from_secs(2))?;
+///     Ok(held.token().get())
+/// }
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let simba = Simba::connect("memory:").await?;
-/// let term = simba.lock("invoice-42")?.acquire(Duration::from_secs(5)).await?;
-/// println!("{} with token {} for {:?} at least", term.name(), term.token(), term.remaining());
-/// match term.release().await {
-///     Ok(()) => {}
-///     Err(LockError::Lost { reason, .. }) => println!("unprotected at the end: {reason}"),
-///     Err(other) => return Err(other.into()),
-/// }
+/// let held = simba.lock("invoice-42")?.acquire(Duration::from_secs(5)).await?;
+/// println!("charged under token {}", charge(&held)?);
+/// held.release().await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "dropping it releases the lock"]

@@ -264,9 +264,9 @@ impl Handler<ElectionEnded> for SessionActor {
 
 impl Handler<LockIdle> for SessionActor {
     type Result = ();
-    fn handle(&mut self, LockIdle { name, handled }: LockIdle, _: &mut Context<Self>) {
+    fn handle(&mut self, LockIdle { name, lock, handled }: LockIdle, _: &mut Context<Self>) {
         let mut children = self.children.borrow_mut();
-        if children.locks.get(&name).is_some_and(|lock| lock.requests == handled) {
+        if children.locks.get(&name).is_some_and(|known| known.addr == lock && known.requests == handled) {
             children.locks.remove(&name);
             self.backend.do_send(Forget { name });
         }

@@ -2,11 +2,14 @@
 
 use std::{fmt, time::Duration};
 
-use actix::Message;
+use actix::{Addr, Message};
 use simba_backends::LeaseName;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::election::{Leader, Roll, Started};
+use crate::{
+    election::{Leader, Roll, Started},
+    lock::LockActor,
+};
 
 /// What one name is used for on one Simba (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,8 @@ pub(crate) struct ElectionEnded {
 #[rtype(result = "()")]
 pub(crate) struct LockIdle {
     pub(crate) name: LeaseName,
+    /// Who says so. A lock may say it twice, and be succeeded by another of its name in between.
+    pub(crate) lock: Addr<LockActor>,
     pub(crate) handled: u64,
 }
 

@@ -33,18 +33,18 @@ use crate::{
 /// Works from an actix System and from a plain tokio program: keep-alives, Simba's actors and the
 /// storage's connections live on a thread of their own, and no user code runs there.
 ///
-/// Dropping the last clone closes without waiting, as [`close`](Self::close) does with.
+/// Dropping the last clone closes without waiting, as [`close`](Self::close) does with: keep one for as long
+/// as an election or a lock is used. The handles of those keep nothing alive.
 ///
 /// # Examples
 ///
 /// ```
-/// use std::time::Duration;
 /// use simba_actors::Simba;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let simba = Simba::connect("memory:").await?;
-/// let report = simba.lock("report")?;
-/// report.with(Duration::from_secs(5), async |term| println!("token {}", term.token())).await?;
+/// let held = simba.lock("report")?.try_acquire().await?;
+/// assert!(held.is_some_and(|term| term.is_valid()));
 /// simba.close().await?;
 /// # Ok(()) }
 /// ```
@@ -77,7 +77,7 @@ impl Simba {
     ///
     /// # Errors
     ///
-    /// [`ConnectError::Backend`] says what is wrong with the URL or the storage, at once.
+    /// [`ConnectError`] says what is wrong with the URL or the storage, at once.
     ///
     /// # Cancel safety
     ///

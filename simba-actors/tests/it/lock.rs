@@ -106,6 +106,8 @@ fn a_time_out_while_another_holds_it_carries_no_error() {
         let world = World::new();
         let (a, b) = (world.simba().await, world.simba().await);
         let _held = a.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        // Nor that of an earlier attempt.
+        world.backend.next(Op::Acquire, [Behaviour::Fail]);
         let refused = b.lock("x").unwrap().acquire(2 * RENEW).await.unwrap_err();
         assert_eq!(refused.to_string(), "the lock x was not acquired within 2s");
     });
@@ -127,6 +129,19 @@ fn a_time_out_carries_no_error_from_before_the_last_answer() {
         });
         assert_eq!(refused.to_string(), "the lock x was not acquired within 4s");
         waiting.unwrap_err();
+    });
+}
+
+#[test]
+fn a_driver_that_panics_when_asked_for_the_holder_is_no_close() {
+    virtually(async {
+        let world = World::new();
+        let simba = world.simba().await;
+        let lock = simba.lock("x").unwrap();
+        world.backend.next(Op::Inspect, [Behaviour::Panic]);
+        let refused = lock.holder().await.unwrap_err();
+        assert!(refused.to_string().contains("driver panicked"), "{refused}");
+        assert_eq!(lock.holder().await, Ok(None));
     });
 }
 

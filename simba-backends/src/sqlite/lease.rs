@@ -99,7 +99,7 @@ async fn acquire_chunk(
     if free.is_empty() {
         return Ok(Acquired::Answers(answers));
     }
-    let mut granted = take(backend, session, &free).await?;
+    let granted = take(backend, session, &free).await?;
     let lost: Vec<LeaseName> = free.into_iter().filter(|name| !granted.contains_key(name)).collect();
     if !lost.is_empty() {
         match look(backend, session, &lost).await {
@@ -110,7 +110,7 @@ async fn acquire_chunk(
             }
         }
     }
-    answers.extend(std::mem::take(&mut granted));
+    answers.extend(granted);
     Ok(Acquired::Answers(answers))
 }
 

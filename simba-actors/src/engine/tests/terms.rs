@@ -99,6 +99,17 @@ fn r02_a_grant_whose_deadline_has_passed_starts_nothing() {
 }
 
 #[test]
+fn r02_a_storage_that_promises_more_than_a_lease_is_believed_for_a_lease() {
+    let mut bench = Bench::live();
+    bench.contend("a");
+    let forever = Acquisition::Granted { token: token(7), remaining: Duration::MAX };
+    assert_eq!(bench.acquired("a", forever), ["a#7 started until 14800"]);
+    bench.contend("b");
+    let held_forever = Acquisition::Held { free_in: Some(Duration::MAX) };
+    assert!(bench.acquired("b", held_forever).contains(&"b refused".to_owned()));
+}
+
+#[test]
 fn r02_a_shorter_answer_never_moves_the_deadline_back() {
     let mut bench = Bench::leading();
     bench.pass(5_000);

@@ -24,6 +24,19 @@ enum Crash {
     Lock(LeaseName),
 }
 
+/// Asks for what a lock says when it is idle after its first request.
+#[derive(Message)]
+#[rtype(result = "Option<LockIdle>")]
+struct IdleOf(LeaseName);
+
+impl Handler<IdleOf> for SessionActor {
+    type Result = Option<LockIdle>;
+    fn handle(&mut self, IdleOf(name): IdleOf, _: &mut Context<Self>) -> Option<LockIdle> {
+        let lock = self.children.borrow().locks.get(&name)?.addr.clone();
+        Some(LockIdle { name, lock, handled: 1 })
+    }
+}
+
 macro_rules! crashes {
     ($($actor:ty),*) => {$(
         impl Handler<Crash> for $actor {
@@ -235,6 +248,27 @@ fn a_lock_that_contends_outlives_a_panic_and_is_not_left_behind() {
             drop(answer);
             world.assert_nothing_left(&a, "x").await;
         }
+    });
+}
+
+/// It says so twice where a wish is withdrawn: when that is heard of, and when it is settled.
+#[test]
+fn a_lock_that_says_once_more_that_it_is_idle_takes_nothing_from_its_successor() {
+    virtually(async {
+        let world = World::new();
+        let (a, b) = (world.simba().await, world.simba().await);
+        let lock = a.lock("x").unwrap();
+        let first = lock.acquire(RENEW).await.unwrap();
+        let once_more = a.session_actor().send(IdleOf("x".parse().unwrap())).await.unwrap().unwrap();
+        first.release().await.unwrap();
+        let held = b.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        let waiter = actix::spawn(async move { lock.acquire(RENEW).await });
+        sleep(100 * MS).await;
+        a.session_actor().do_send(once_more);
+        let answer = timeout(LEASE, waiter).await.expect("answered").unwrap();
+        assert!(matches!(answer, Err(LockError::Timeout { .. })), "{answer:?}");
+        held.release().await.unwrap();
+        world.assert_nothing_left(&a, "x").await;
     });
 }
 
