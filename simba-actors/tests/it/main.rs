@@ -10,6 +10,7 @@ mod dropping;
 mod events;
 mod fixture;
 mod handlers;
+mod herd;
 mod job;
 mod lock;
 mod plain_tokio;
