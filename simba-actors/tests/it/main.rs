@@ -14,3 +14,5 @@ mod herd;
 mod job;
 mod lock;
 mod plain_tokio;
+mod renewal;
+mod thread;
