@@ -9,16 +9,19 @@ use super::{
     lease::{Pace, Stage},
 };
 
-/// What one attempt costs a storage: waiters that were counted spread over so much each, so that the
-/// first is served at once and few of the others ask in vain.
-const PER_WAITER: Duration = Duration::from_millis(25);
+/// Waiters that were counted spread over so much each: however many they are, the first asks after about
+/// that long, and some 25 in the first second.
+const PER_WAITER: Duration = Duration::from_millis(40);
 
 impl Engine {
     pub(super) fn hinted(&mut self, hint: Hint) {
         match hint {
             Hint::Released { name, waiters } => {
-                let others = waiters.map_or(0, |waiters| waiters.saturating_sub(1));
-                let window = (PER_WAITER * others).max(self.window(&name));
+                // The window guesses from lost races what a storage that counts knows.
+                let window = match waiters {
+                    Some(waiters) => PER_WAITER.saturating_mul(waiters.saturating_sub(1)),
+                    None => self.window(&name),
+                };
                 self.call_up(&name, self.now + self.spread(&name, window));
             }
             Hint::Gap => {

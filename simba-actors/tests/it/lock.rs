@@ -80,6 +80,31 @@ fn try_acquire_is_none_while_held_here_there_or_waited_for() {
 }
 
 #[test]
+fn one_waiter_too_many_is_refused_and_takes_a_place_that_is_given_up() {
+    const MOST: usize = 65_536;
+    virtually(async {
+        let world = World::new();
+        let (a, b) = (world.simba().await, world.simba().await);
+        let held = a.lock("x").unwrap().acquire(RENEW).await.unwrap();
+        let lock = b.lock("x").unwrap();
+        let waiter = || {
+            let lock = lock.clone();
+            actix::spawn(async move { lock.acquire(seconds(600)).await.map(drop) })
+        };
+        let waiters: Vec<_> = (0..MOST).map(|_| waiter()).collect();
+        sleep(MS).await;
+        let refused = lock.acquire(RENEW).await.unwrap_err();
+        assert!(matches!(refused, LockError::TooManyWaiters { waiting: MOST, .. }), "{refused}");
+        waiters[MOST / 2].abort();
+        sleep(MS).await;
+        assert!(matches!(lock.acquire(10 * MS).await, Err(LockError::Timeout { .. })));
+        waiters.iter().for_each(|waiter| waiter.abort());
+        drop(held);
+        world.assert_nothing_left(&b, "x").await;
+    });
+}
+
+#[test]
 fn a_time_out_carries_the_last_error() {
     virtually(async {
         let world = World::new();

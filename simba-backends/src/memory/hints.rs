@@ -36,14 +36,27 @@ impl MemoryHints {
 
 impl HintSource for MemoryHints {
     fn want(&mut self, name: &LeaseName) {
-        self.wanted.insert(name.clone());
-        if self.backend.step(|store, now| store.is_free(now, name)) {
-            self.ready.push_back(Hint::Released { name: name.clone(), waiters: None });
-        }
+        let is_new = self.wanted.insert(name.clone());
+        let free = self.backend.step(|store, now| {
+            if is_new {
+                store.wait_for(name);
+            }
+            store.is_free(now, name).then(|| store.released(name))
+        });
+        self.ready.extend(free);
     }
 
     fn unwant(&mut self, name: &LeaseName) {
-        self.wanted.remove(name);
+        if self.wanted.remove(name) {
+            self.backend.step(|store, _| store.wait_no_more_for(name));
+        }
+    }
+}
+
+impl Drop for MemoryHints {
+    fn drop(&mut self) {
+        let wanted = std::mem::take(&mut self.wanted);
+        self.backend.step(|store, _| wanted.iter().for_each(|name| store.wait_no_more_for(name)));
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Store {
     sessions: BTreeMap<SessionId, Session>,
     leases: BTreeMap<LeaseName, Lease>,
     members: BTreeMap<GroupName, BTreeSet<SessionId>>,
+    /// How many subscriptions want to hear of a name.
+    waiters: BTreeMap<LeaseName, u32>,
     purge_due: Duration,
     hints: Vec<Hint>,
 }
@@ -166,6 +168,24 @@ impl Store {
         self.inspect(now, name).is_none()
     }
 
+    pub(super) fn wait_for(&mut self, name: &LeaseName) {
+        *self.waiters.entry(name.clone()).or_default() += 1;
+    }
+
+    pub(super) fn wait_no_more_for(&mut self, name: &LeaseName) {
+        let Some(waiters) = self.waiters.get_mut(name) else { return };
+        *waiters -= 1;
+        if *waiters == 0 {
+            self.waiters.remove(name);
+        }
+    }
+
+    /// The hint that a name is free, for as many as wait for it.
+    pub(super) fn released(&self, name: &LeaseName) -> Hint {
+        let waiters = self.waiters.get(name).copied().unwrap_or_default();
+        Hint::Released { name: name.clone(), waiters: Some(waiters) }
+    }
+
     /// The hints that the last steps gave rise to.
     pub(super) fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)
@@ -182,7 +202,8 @@ impl Store {
     fn free(&mut self, name: &LeaseName) {
         if let Some(lease) = self.leases.get_mut(name) {
             lease.session = None;
-            self.hints.push(Hint::Released { name: name.clone(), waiters: None });
+            let hint = self.released(name);
+            self.hints.push(hint);
         }
     }
 

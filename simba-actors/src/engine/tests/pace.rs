@@ -38,7 +38,7 @@ fn a_hint_during_an_attempt_spreads_the_next_one_as_any_hint_does() {
         let mut bench = Bench::live();
         bench.contend("a");
         bench.chance = chance;
-        bench.hint("a", Some(41));
+        bench.hint("a", Some(26));
         bench.acquired("a", held());
         pauses.push(if bench.in_flight().is_empty() { tries_in(&bench) } else { 0 });
     }
@@ -120,7 +120,7 @@ fn a_hint_never_delays_an_attempt() {
 fn waiters_that_were_counted_spread_over_so_much_each() {
     let (shortest, longest) = pauses(|bench| {
         bench.acquired("a", held());
-        bench.hint("a", Some(41));
+        bench.hint("a", Some(26));
     });
     assert!(shortest < 20 && (980..1_000).contains(&longest), "{shortest} {longest}");
 }
