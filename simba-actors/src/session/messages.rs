@@ -11,7 +11,7 @@ use crate::{
     lock::LockActor,
 };
 
-/// What one name is used for on one Simba (R13).
+/// What one name is used for on one Simba.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Use {

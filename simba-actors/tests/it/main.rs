@@ -1,6 +1,7 @@
 //! Simba through its public API: on virtual time where the point is an order of things, on real threads
 //! where the point is threads.
 
+#![expect(clippy::print_stdout, reason = "what is measured is printed")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod alternation;

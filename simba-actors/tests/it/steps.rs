@@ -15,7 +15,9 @@ async fn job_in_a_step(simba: &Simba) -> (Job<std::convert::Infallible>, Step) {
         if let Some(begun) = begun.lock().unwrap().take() {
             begun.send(term.step(RENEW).unwrap()).unwrap();
         }
-        async move { drop(term.revoked().await) }
+        async move {
+            term.revoked().await;
+        }
     };
     let job = simba.election("job").unwrap().run_while_leader(work).await.unwrap();
     (job, step.await.unwrap())
