@@ -122,7 +122,11 @@ impl Keeper {
 fn log(notice: &Notice) {
     match notice {
         Notice::SessionOpened { session } => info!(%session, "session opened"),
-        Notice::OpenFailed { failures, error } => warn!(failures, %error, "session not opened"),
+        // At each doubling: a storage may be gone for days.
+        Notice::OpenFailed { failures, error } if failures.is_power_of_two() => {
+            warn!(failures, %error, "session not opened");
+        }
+        Notice::OpenFailed { failures, error } => debug!(failures, %error, "session not opened"),
         Notice::RenewFailed { failures, error } => debug!(failures, %error, "keep-alive failed"),
         Notice::Suspended { remaining } => warn!(?remaining, "session suspended"),
         Notice::Resumed => info!("session resumed"),

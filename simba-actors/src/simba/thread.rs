@@ -51,11 +51,16 @@ pub(super) fn spawn_here(plan: Plan) -> Ready {
 }
 
 /// From the storage to the end.
-async fn run(plan: Plan, ready: oneshot::Sender<Result<Handles, ConnectError>>) {
-    let backend = match open(plan.storage).await {
+async fn run(plan: Plan, mut ready: oneshot::Sender<Result<Handles, ConnectError>>) {
+    let opened = tokio::select! {
+        opened = open(plan.storage) => opened,
+        // Who connects has given up.
+        () = ready.closed() => return,
+    };
+    let backend = match opened {
         Ok(backend) => backend,
         Err(error) => {
-            // Who connects may have given up.
+            // As above.
             let _ = ready.send(Err(error));
             return;
         }
