@@ -63,7 +63,7 @@ impl LeaseBackend for Storage {
         let (alias, slow) = (session.clone(), self.world.weather(|weather| weather.slow.clone()));
         let keep_alive = move |world: &World, memory: &MemoryBackend| {
             let id = world.sessions(|sessions| sessions.real(&alias));
-            let mut answer = now(memory.keep_alive(&id, lease));
+            let mut answer = now(memory.keep_alive(&id, truly_prolonged(world.lie, lease)));
             if let (KeepAlive::Live { owned, unknown, .. }, Some((name, Slow::Fails))) = (&mut answer, &slow)
             {
                 unknown.extend(owned.extract_if(.., |(owned, _)| owned == name).map(|(name, _)| name));
@@ -142,10 +142,16 @@ impl fmt::Debug for Storage {
     }
 }
 
+/// By how much a keep-alive prolongs, whatever it tells.
+fn truly_prolonged(lie: Lie, lease: Duration) -> Duration {
+    if lie == Lie::TellsTooLong { lease / 2 } else { lease }
+}
+
 fn lie_about_life(lie: Lie, lease: Duration, answer: KeepAlive) -> KeepAlive {
     match (lie, answer) {
+        // No more than a lease: nothing longer is believed.
         (Lie::TellsTooLong, KeepAlive::Live { owned, unknown, groups, server_elapsed, .. }) => {
-            KeepAlive::Live { remaining: lease * 2, owned, unknown, groups, server_elapsed }
+            KeepAlive::Live { remaining: lease, owned, unknown, groups, server_elapsed }
         }
         (_, honest) => honest,
     }

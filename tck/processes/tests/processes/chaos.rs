@@ -1,25 +1,34 @@
-//! Leaders and candidates that are killed at random, and what the file and the logs say afterwards.
+//! Leaders and candidates that are killed or stopped at random, and what the file and the logs say
+//! afterwards.
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use simba_actors::backends::{LeaseBackend, Metadata, sqlite::SqliteBackend};
 use simba_processes::{Fence, Verdict, Write, now};
 use tokio::time::sleep;
 
-use crate::{crew::Crew, dice::Dice, scratch::Scratch, testimony::Testimony};
+use crate::{
+    crew::Crew,
+    dice::Dice,
+    scratch::{Scratch, let_go},
+    testimony::Testimony,
+};
 
 const LEASE: Duration = Duration::from_secs(1);
 const RUN: Duration = Duration::from_secs(60);
 const KILL_EVERY: Duration = Duration::from_millis(300);
+/// After so many kills somebody is stopped instead, for longer than a lease.
+const KILLS_TO_A_STOP: u32 = 8;
 
 #[tokio::test]
-async fn five_processes_killed_at_random_never_show_two_valid_terms() {
+async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms() {
     let scratch = Scratch::new();
     let mut crew = Crew::of_workers("lead", &scratch, LEASE);
     for _ in 0..5 {
         join(&mut crew).await;
     }
-    kill_at_random(&mut crew).await;
+    hit_at_random(&mut crew, &scratch).await;
     assert_somebody_leads(&crew, &scratch).await;
     close_all(&mut crew).await;
 
@@ -39,15 +48,30 @@ async fn join(crew: &mut Crew) {
     crew.tell(pid, "pump").await;
 }
 
-async fn kill_at_random(crew: &mut Crew) {
+async fn hit_at_random(crew: &mut Crew, scratch: &Scratch) {
     let (mut dice, end) = (Dice::new(), now() + RUN);
+    let mut hits = 0;
     while now() < end {
         let next = now() + KILL_EVERY;
         let victim = dice.pick(&crew.pids());
-        crew.kill(victim).await;
-        join(crew).await;
+        hits += 1;
+        if hits % KILLS_TO_A_STOP == 0 {
+            outlast_its_lease(crew, victim, scratch).await;
+        } else {
+            crew.kill(victim).await;
+            join(crew).await;
+        }
         sleep(next.saturating_sub(now())).await;
     }
+}
+
+/// Stops a process, but not inside of a write: that would block the file for all.
+async fn outlast_its_lease(crew: &Crew, pid: u32, scratch: &Scratch) {
+    let lock = scratch.hold("simba.db").await;
+    crew.signal(pid, Signal::STOP);
+    let_go(lock).await;
+    sleep(LEASE * 3 / 2).await;
+    crew.signal(pid, Signal::CONT);
 }
 
 async fn assert_somebody_leads(crew: &Crew, scratch: &Scratch) {
