@@ -15,6 +15,9 @@ const BOOT: ClockId = ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "fuchsia", target_os = "openbsd")))]
 const BOOT: ClockId = ClockId::Monotonic;
 
+/// How long a suspend of the host, during which tokio's timers stand still, can go unnoticed.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
+
 /// What time it is for this process; a copy shows the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Clock {

@@ -22,13 +22,10 @@ use self::calls::Calls;
 use crate::{
     SimbaConfig,
     backend::Told,
-    clock::Clock,
+    clock::{Clock, LOOK},
     engine::{Engine, Input, Moment},
     term::Terms,
 };
-
-/// How long a suspend of the host, during which tokio's timers stand still, can go unnoticed.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// What a keeper works with.
 pub(crate) struct Keeping {

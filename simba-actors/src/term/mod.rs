@@ -20,12 +20,9 @@ use simba_backends::{LeaseName, SessionId, Token};
 pub use step::Step;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, LOOK},
     engine::{Instant, Reason},
 };
-
-/// How long a suspend of the host, during which tokio's timers stand still, can go unnoticed.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// Stands for one term of a name: who won it, with which fencing token, and until when it is valid.
 ///
