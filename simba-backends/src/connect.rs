@@ -5,7 +5,14 @@ use std::sync::Arc;
 use crate::{BackendError, LeaseBackend, memory::MemoryBackend};
 
 /// Every scheme and the cargo feature behind it.
-const SCHEMES: [(&str, &str); 2] = [("memory", "memory"), ("sqlite", "sqlite")];
+const SCHEMES: [(&str, &str); 6] = [
+    ("memory", "memory"),
+    ("sqlite", "sqlite"),
+    ("postgres", "postgres"),
+    ("postgresql", "postgres"),
+    ("mysql", "mysql"),
+    ("mariadb", "mysql"),
+];
 
 /// Opens the storage that a URL names.
 ///

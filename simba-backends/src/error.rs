@@ -75,6 +75,13 @@ impl BackendError {
         self
     }
 
+    /// The same error with another outcome: who knows more about the call than its storage says so.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
+        self.outcome = outcome;
+        self
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

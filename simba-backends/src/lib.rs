@@ -31,6 +31,8 @@ pub mod memory;
 mod metadata;
 mod name;
 mod session;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod token;

@@ -6,11 +6,8 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Shared, SqliteBackend, database::Database, hints::Freed, lane::Lane, location, purge::PurgeTimer,
-    session::Homes,
-};
-use crate::BackendError;
+use super::{Shared, SqliteBackend, database::Database, hints::Freed, lane::Lane, location, session::Homes};
+use crate::{BackendError, sql::PurgeTimer};
 
 /// What SQLite's interface counts milliseconds in ends here; nobody waits that long.
 const LONGEST_BUSY_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

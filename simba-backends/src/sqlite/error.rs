@@ -42,15 +42,6 @@ pub(super) fn of(database: &Database, error: sqlx::Error) -> BackendError {
     BackendError::new(kind, outcome, message).with_source(error)
 }
 
-/// A row that Simba cannot have written.
-pub(super) fn corrupt(table: &str, key: &str, what: &str) -> BackendError {
-    BackendError::new(
-        ErrorKind::Corrupt,
-        Outcome::NotApplied,
-        format!("corrupt row {key:?} in {table}: {what}; correct or delete what is not Simba's"),
-    )
-}
-
 type Meaning = (ErrorKind, Outcome, String);
 
 fn coded(path: &str, code: i32, said: &str) -> Meaning {

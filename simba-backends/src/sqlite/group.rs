@@ -3,9 +3,11 @@
 use super::{
     SqliteBackend,
     message::{Message, now},
-    row::{self, text},
 };
-use crate::{BackendError, GroupName, Joined, Member, SessionId};
+use crate::{
+    BackendError, GroupName, Joined, Member, SessionId,
+    sql::{self, text},
+};
 
 /// Checks the session in the same statement, and returns a row if and only if it lives.
 const JOIN: &str = concat!(
@@ -51,8 +53,8 @@ pub(super) async fn members(backend: &SqliteBackend, group: &GroupName) -> Resul
     let answer = backend.shared.reads.run(Message::new(MEMBERS).text(group)).await?;
     let member = |found: &_| {
         let id = text(found, "session_id").unwrap_or_default();
-        let session = row::session(&id, "simba_member", group.as_str())?;
-        let metadata = row::metadata(text(found, "metadata"), &session)?;
+        let session = sql::session(&id, "simba_member", group.as_str())?;
+        let metadata = sql::metadata(text(found, "metadata"), &session)?;
         Ok(Member { session, metadata })
     };
     answer.rows(0).iter().map(member).collect()

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::sqlite::SqliteRow;
 
 use super::{
-    SqliteBackend, error,
+    SqliteBackend,
     message::{Message, json, now},
-    row::{self, integer, text, token},
 };
-use crate::{Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token};
+use crate::{
+    Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token,
+    sql::{self, integer, text, token},
+};
 
 /// How many names travel in one message, so that none holds the file's lock for long.
 const CHUNK: usize = 1000;
@@ -167,14 +169,14 @@ fn seen(name: &LeaseName, asker: &SessionId, row: &SqliteRow) -> Seen {
     let expires_at = integer(row, "expires_at").unwrap_or_default();
     match holder {
         Some(holder) if holder == *asker => {
-            Seen::Answer(Acquisition::AlreadyOwned { token, remaining: row::left(expires_at, now) })
+            Seen::Answer(Acquisition::AlreadyOwned { token, remaining: sql::left(expires_at, now) })
         }
         Some(_) if expires_at > now => {
-            Seen::Answer(Acquisition::Held { free_in: Some(row::span(expires_at, now)) })
+            Seen::Answer(Acquisition::Held { free_in: Some(sql::span(expires_at, now)) })
         }
         Some(_) | None if token.as_i64() == i64::MAX => {
             let what = "its token has no successor";
-            Seen::Answer(Acquisition::Failed(error::corrupt("simba_lease", name.as_str(), what)))
+            Seen::Answer(Acquisition::Failed(sql::corrupt("simba_lease", name.as_str(), what)))
         }
         Some(_) | None => Seen::Free,
     }
@@ -182,13 +184,13 @@ fn seen(name: &LeaseName, asker: &SessionId, row: &SqliteRow) -> Seen {
 
 /// The holder, if there is one, and the token of a stored lease.
 fn stored(name: &LeaseName, row: &SqliteRow) -> Result<(Option<SessionId>, Token), BackendError> {
-    let corrupt = |what| error::corrupt("simba_lease", name.as_str(), what);
+    let corrupt = |what| sql::corrupt("simba_lease", name.as_str(), what);
     let token = token(row, "token").ok_or_else(|| corrupt("its token is no positive integer"))?;
     let holder = text(row, "session_id").ok_or_else(|| corrupt("its session_id is no text"))?;
     if holder.is_empty() {
         return Ok((None, token));
     }
-    Ok((Some(row::session(&holder, "simba_lease", name.as_str())?), token))
+    Ok((Some(sql::session(&holder, "simba_lease", name.as_str())?), token))
 }
 
 async fn take(
@@ -199,7 +201,7 @@ async fn take(
     let message = Message::new(TAKE).text(json(free)).text(session);
     let answer = backend.shared.writes.run(message).await?;
     let granted = |row: &SqliteRow| {
-        let remaining = row::left(integer(row, "expires_at")?, integer(row, "now")?);
+        let remaining = sql::left(integer(row, "expires_at")?, integer(row, "now")?);
         let grant = Acquisition::Granted { token: token(row, "token")?, remaining };
         Some((text(row, "name")?.parse().ok()?, grant))
     };
@@ -253,8 +255,8 @@ pub(super) async fn inspect(
     let (expires_at, now) = (integer(found, "expires_at"), integer(found, "now"));
     match expires_at.zip(now) {
         Some((expires_at, now)) if expires_at > now => {
-            let metadata = row::metadata(text(found, "metadata"), &session)?;
-            Ok(Some(Holder { session, metadata, token, free_in: Some(row::span(expires_at, now)) }))
+            let metadata = sql::metadata(text(found, "metadata"), &session)?;
+            Ok(Some(Holder { session, metadata, token, free_in: Some(sql::span(expires_at, now)) }))
         }
         Some(_) | None => Ok(None),
     }

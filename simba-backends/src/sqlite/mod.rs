@@ -36,7 +36,6 @@ mod lease;
 mod location;
 mod message;
 mod purge;
-mod row;
 mod schema;
 mod session;
 #[cfg(test)]
@@ -52,12 +51,11 @@ use self::{
     database::Database,
     hints::{Freed, SqliteHints},
     lane::Lane,
-    purge::PurgeTimer,
     session::Homes,
 };
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
-    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
+    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token, sql::PurgeTimer,
 };
 
 /// A storage in a SQLite file. A clone shares its connections.

@@ -1,18 +1,12 @@
 //! The purge: removes what dead sessions left, never a token.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
-
 use tracing::{debug, warn};
 
 use super::{
     SqliteBackend,
     message::{Message, now},
-    row,
 };
-use crate::BackendError;
+use crate::{BackendError, sql};
 
 /// Whether there is anything to do: most purges find nothing, and must not take the lock for that.
 const LOOK: &str = concat!(
@@ -39,30 +33,6 @@ const PURGE: &str = concat!(
     commit"
 );
 
-/// When the last purge began, in the storage's time.
-pub(super) struct PurgeTimer {
-    interval: Duration,
-    last: Mutex<Option<i64>>,
-}
-
-impl PurgeTimer {
-    pub(super) fn new(interval: Duration) -> Self {
-        Self { interval, last: Mutex::new(None) }
-    }
-
-    /// Whether a purge is due now; if so, the next is due an interval later. A clock that went back does
-    /// not put it off.
-    fn is_due(&self, now: i64) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |last: i64| now >= last && row::span(now, last) < self.interval;
-        let due = !last.is_some_and(waits);
-        if due {
-            *last = Some(now);
-        }
-        due
-    }
-}
-
 /// Begins a purge in the background if one is due: the call that it follows is already answered.
 pub(super) fn when_due(backend: &SqliteBackend, now: i64) {
     if !backend.shared.purge.is_due(now) {
@@ -80,7 +50,7 @@ pub(super) fn when_due(backend: &SqliteBackend, now: i64) {
 
 async fn run(backend: &SqliteBackend) -> Result<(), BackendError> {
     let answer = backend.shared.reads.run(Message::new(LOOK)).await?;
-    if answer.rows(0).first().and_then(|row| row::integer(row, "found")) == Some(1) {
+    if answer.rows(0).first().and_then(|row| sql::integer(row, "found")) == Some(1) {
         backend.shared.writes.run(Message::new(PURGE)).await?;
         backend.shared.freed.tell_all();
     }

@@ -15,9 +15,11 @@ use super::{
     lane::{Answer, Lane},
     message::{Message, now},
     purge,
-    row::{self, integer, text, token},
 };
-use crate::{BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token};
+use crate::{
+    BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token,
+    sql::{self, integer, text, token},
+};
 
 const OPEN: &str = concat!(
     "insert into simba_session (session_id, expires_at, metadata) values (?1, ",
@@ -79,7 +81,7 @@ pub(super) async fn open(
     metadata: &Metadata,
 ) -> Result<Opened, BackendError> {
     let session = SessionId::random();
-    let millis = row::millis(lease)?;
+    let millis = sql::millis(lease)?;
     let message = Message::new(OPEN).text(&session).integer(millis).text(metadata);
     // Where no keep-alive could be sent no session is to live: it would win leases and let each run out.
     let answer = backend.shared.keep_alives.run(message).await?;
@@ -87,7 +89,7 @@ pub(super) async fn open(
     if let Some(expires_at) = answer.rows(0).first().and_then(|row| integer(row, "expires_at")) {
         purge::when_due(backend, expires_at.saturating_sub(millis));
     }
-    Ok(Opened { session, remaining: row::left(millis, 0) })
+    Ok(Opened { session, remaining: sql::left(millis, 0) })
 }
 
 pub(super) async fn keep_alive(
@@ -96,7 +98,7 @@ pub(super) async fn keep_alive(
     lease: Duration,
 ) -> Result<KeepAlive, BackendError> {
     let lane = &backend.shared.keep_alives;
-    let millis = row::millis(lease)?;
+    let millis = sql::millis(lease)?;
     let answer = lane.run(Message::new(KEEP_ALIVE).text(session).integer(millis)).await?;
     let renewed = renewed(&answer);
     match renewed {
@@ -142,11 +144,11 @@ fn live(answer: &Answer, renewed: &Renewed, millis: i64) -> KeepAlive {
         }
     }
     KeepAlive::Live {
-        remaining: row::left(renewed.expires_at, renewed.now).min(row::left(millis, 0)),
+        remaining: sql::left(renewed.expires_at, renewed.now).min(sql::left(millis, 0)),
         owned,
         unknown,
         groups: answer.rows(5).iter().filter_map(group).collect(),
-        server_elapsed: Some(row::span(renewed.now, renewed.previous.saturating_sub(millis))),
+        server_elapsed: Some(sql::span(renewed.now, renewed.previous.saturating_sub(millis))),
     }
 }
 

@@ -14,9 +14,11 @@ use super::{
     database::{self, Slot},
     hints::{FreedNames, Wanted},
     message::{Message, json, now},
-    row::{integer, text},
 };
-use crate::{BackendError, Hint, LeaseName};
+use crate::{
+    BackendError, Hint, LeaseName,
+    sql::{integer, text},
+};
 
 /// How many names make the pace half as fast, so that a look at many costs no more per second.
 const NAMES_PER_PACE: usize = 1000;
