@@ -192,11 +192,12 @@ impl<D: Driver> Inner<D> {
         match answered {
             Ok(Ok(statements)) => Ok(Answer(statements)),
             Ok(Err(error)) => {
-                debug!(server = self.place, %error, "connection dropped");
-                if error.as_database_error().is_none() {
+                let error = D::meaning(&self.place, error);
+                debug!(%error, "connection dropped");
+                if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::ReadOnly) {
                     self.drop_idle();
                 }
-                Err(D::meaning(&self.place, error))
+                Err(error)
             }
             Err(_) => {
                 let message = format!("no answer from {} within {:?}", self.place, self.limit);
@@ -223,7 +224,8 @@ impl<D: Driver> Inner<D> {
         D::exchange(connection, message).await
     }
 
-    /// After a server has gone, every idle connection would cost a call that finds out.
+    /// After a server has gone, or another has become the one to write to, every idle connection would cost a
+    /// call that finds out.
     fn drop_idle(&self) {
         if self.ownership == Ownership::Ours {
             while let Some(idle) = self.pool.try_acquire() {
