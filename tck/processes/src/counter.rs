@@ -1,8 +1,10 @@
 //! A resource that is read, changed and written back in steps, so that only a lock keeps it right.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
+use std::path::Path;
 
-use crate::Verdict;
+use sqlx::{AssertSqlSafe, Executor, SqliteConnection};
+
+use crate::{Verdict, resource};
 
 const TABLES: &str = "create table if not exists counter (
         id integer primary key, value integer not null, token integer not null);
@@ -24,15 +26,13 @@ pub struct Tally {
 }
 
 impl Counter {
-    /// Opens the counter in a file, and makes it if it is missing.
+    /// Opens the counter in a directory, and makes it if it is missing.
     ///
     /// # Errors
     ///
     /// What SQLite says.
-    pub async fn open(url: &str) -> sqlx::Result<Self> {
-        let mut driver = SqliteConnection::connect(url).await?;
-        driver.execute(AssertSqlSafe(format!("begin immediate; {TABLES}; commit"))).await?;
-        Ok(Self(driver))
+    pub async fn open(directory: &Path) -> sqlx::Result<Self> {
+        resource::open(directory, TABLES).await.map(Self)
     }
 
     /// Reads the counter and shows it the token; `None` if it has seen a higher one.

@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use simba_actors::backends::{LeaseBackend, Metadata, sqlite::SqliteBackend};
+use simba_actors::backends::{LeaseBackend, Metadata, connect, sqlite::SqliteBackend};
 use simba_processes::{Fence, Verdict, Write, now};
 use tokio::time::sleep;
 
 use crate::{
     crew::Crew,
     dice::Dice,
-    scratch::{Scratch, let_go},
+    scratch::Scratch,
+    storage::{SQLITE, Storage, on},
     testimony::Testimony,
 };
 
@@ -21,34 +22,35 @@ const KILL_EVERY: Duration = Duration::from_millis(300);
 /// After so many kills somebody is stopped instead, for longer than a lease.
 const KILLS_TO_A_STOP: u32 = 8;
 
-#[tokio::test]
-async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms() {
+on!([sqlite][five_processes_killed_and_stopped_at_random_never_show_two_valid_terms]);
+
+async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(storage: Storage) {
     let scratch = Scratch::new();
-    let mut crew = Crew::of_workers("lead", &scratch, LEASE);
+    let mut crew = Crew::of_workers(&scratch, LEASE);
     for _ in 0..5 {
-        join(&mut crew).await;
+        join(&mut crew, &storage).await;
     }
-    hit_at_random(&mut crew, &scratch).await;
-    assert_somebody_leads(&crew, &scratch).await;
-    close_all(&mut crew).await;
+    hit_at_random(&mut crew, &storage, &scratch).await;
+    assert_somebody_leads(&crew, &storage).await;
+    crew.close().await;
 
     let terms = Testimony::of(&scratch).check();
-    let writes = Fence::open(&scratch.url()).await.unwrap().writes().await.unwrap();
+    let writes = Fence::open(scratch.directory()).await.unwrap().writes().await.unwrap();
     let highest = check_fence(&writes);
     let refused = writes.iter().filter(|write| write.verdict == Verdict::Refused).count();
     println!("{terms} terms, {} writes, {refused} of them fenced off, highest token {highest}", writes.len());
     assert!(terms >= 10, "too few terms to prove anything: {terms}");
-    assert_only_leases_are_left(&scratch, highest).await;
+    let Storage::Sqlite(file) = &storage;
+    assert_only_leases_are_left(file, highest).await;
 }
 
 /// Not until it is ready: a process that is always killed before it contends proves nothing.
-async fn join(crew: &mut Crew) {
-    let pid = crew.start();
-    crew.hears(pid, "ready").await;
-    crew.tell(pid, "pump").await;
+async fn join(crew: &mut Crew, storage: &Storage) {
+    let pid = crew.join(&storage.url(), &["lead", "pump"]).await;
+    crew.hears(pid, "contends").await;
 }
 
-async fn hit_at_random(crew: &mut Crew, scratch: &Scratch) {
+async fn hit_at_random(crew: &mut Crew, storage: &Storage, scratch: &Scratch) {
     let (mut dice, end) = (Dice::new(), now() + RUN);
     let mut hits = 0;
     while now() < end {
@@ -56,26 +58,19 @@ async fn hit_at_random(crew: &mut Crew, scratch: &Scratch) {
         let victim = dice.pick(&crew.pids());
         hits += 1;
         if hits % KILLS_TO_A_STOP == 0 {
-            outlast_its_lease(crew, victim, scratch).await;
+            crew.halt(victim, storage, scratch).await;
+            sleep(LEASE * 3 / 2).await;
+            crew.signal(victim, Signal::CONT);
         } else {
             crew.kill(victim).await;
-            join(crew).await;
+            join(crew, storage).await;
         }
         sleep(next.saturating_sub(now())).await;
     }
 }
 
-/// Stops a process, but not inside of a write: that would block the file for all.
-async fn outlast_its_lease(crew: &Crew, pid: u32, scratch: &Scratch) {
-    let lock = scratch.hold("simba.db").await;
-    crew.signal(pid, Signal::STOP);
-    let_go(lock).await;
-    sleep(LEASE * 3 / 2).await;
-    crew.signal(pid, Signal::CONT);
-}
-
-async fn assert_somebody_leads(crew: &Crew, scratch: &Scratch) {
-    let backend = SqliteBackend::connect(&scratch.url()).await.unwrap();
+async fn assert_somebody_leads(crew: &Crew, storage: &Storage) {
+    let backend = connect(&storage.url()).await.unwrap();
     let (name, end) = ("leader".parse().unwrap(), now() + LEASE * 3);
     loop {
         let holder = backend.inspect(&name).await.unwrap();
@@ -85,14 +80,6 @@ async fn assert_somebody_leads(crew: &Crew, scratch: &Scratch) {
         }
         assert!(now() < end, "nobody of the crew leads: {metadata:?}");
         sleep(Duration::from_millis(50)).await;
-    }
-}
-
-async fn close_all(crew: &mut Crew) {
-    for pid in crew.pids() {
-        crew.tell(pid, "close").await;
-        crew.hears(pid, "closed").await;
-        assert!(crew.ended(pid).await.success());
     }
 }
 
@@ -111,16 +98,16 @@ fn check_fence(writes: &[Write]) -> u64 {
     highest
 }
 
-async fn assert_only_leases_are_left(scratch: &Scratch, highest: u64) {
+async fn assert_only_leases_are_left(file: &Scratch, highest: u64) {
     sleep(LEASE).await;
-    let purging = SqliteBackend::builder(scratch.url()).purge_interval(Duration::from_millis(50));
+    let purging = SqliteBackend::builder(file.url(SQLITE)).purge_interval(Duration::from_millis(50));
     let backend = purging.connect().await.unwrap();
     let session = backend.open_session(LEASE, &Metadata::default()).await.unwrap().session;
     // The purge comes after the answer.
     sleep(Duration::from_millis(500)).await;
     backend.close_session(&session).await.unwrap();
 
-    let mut driver = scratch.driver("simba.db").await;
+    let mut driver = file.driver(SQLITE).await;
     let counts: (i64, i64) =
         sqlx::query_as("select (select count(*) from simba_session), (select count(*) from simba_member)")
             .fetch_one(&mut driver)

@@ -1,4 +1,4 @@
-//! Several processes on one SQLite file, killed, stopped and started anew.
+//! Several processes on one storage, killed, stopped and started anew.
 //!
 //! They take real time and all of the machine; `.config/nextest.toml` runs them one by one.
 
@@ -14,5 +14,6 @@ mod figures;
 mod locks;
 mod scratch;
 mod stopped;
+mod storage;
 mod storages;
 mod testimony;
