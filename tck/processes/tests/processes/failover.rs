@@ -9,10 +9,10 @@ use tokio::time::sleep;
 use crate::{
     crew::{Crew, Line},
     figures::Figures,
+    scene::LEASE,
     storage::{Storage, on},
 };
 
-const LEASE: Duration = Duration::from_secs(3);
 const AFTER_A_KILL: Duration = Duration::from_secs(4);
 const AFTER_CTRL_C: Duration = Duration::from_millis(300);
 

@@ -12,6 +12,7 @@ mod dice;
 mod failover;
 mod figures;
 mod locks;
+mod scene;
 mod scratch;
 mod stopped;
 mod storage;

@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use simba_processes::{Log, Record, now};
+use simba_processes::{Record, now};
 use tokio::time::sleep;
 
 use crate::{
     crew::Crew,
+    scene::LEASE,
     scratch::Scratch,
     storage::{Storage, on},
     testimony::Testimony,
 };
-
-const LEASE: Duration = Duration::from_secs(3);
 
 on!([sqlite][a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else]);
 
@@ -47,7 +46,8 @@ async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_
 }
 
 fn check(scratch: &Scratch, pid: u32, first: u64, third: u64, resumed: Duration) {
-    let log = Log::read(&scratch.path(&format!("{pid}.log"))).unwrap();
+    let testimony = Testimony::of(scratch);
+    let log = testimony.by(pid);
     let valid_later =
         |record: &&Record| matches!(record, Record::Valid { token, at } if *token == first && *at > resumed);
     assert_eq!(log.iter().find(valid_later), None, "valid after it was resumed");
@@ -63,5 +63,5 @@ fn check(scratch: &Scratch, pid: u32, first: u64, third: u64, resumed: Duration)
         })
     };
     assert!(session(first).is_some() && session(first) != session(third), "the session is a new one");
-    Testimony::of(scratch).check();
+    testimony.check();
 }
