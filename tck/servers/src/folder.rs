@@ -9,12 +9,18 @@ use std::{
         Once,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::spawn_blocking;
 
-use crate::{kit, kit::Kit};
+use crate::{kit, kit::Kit, shared_memory};
+
+/// How often, and how many times, it is looked whether processes that were killed are gone.
+const GLANCE: Duration = Duration::from_millis(1);
+const GLANCES: u32 = 5000;
 
 /// Removed on drop. What a killed process left behind is removed by the next one: whose lock is free is nobody's.
 pub(crate) struct Folder {
@@ -108,21 +114,32 @@ fn sweep(base: &Path) {
     }
 }
 
-/// Kills who works in the folder: processes that were stopped when their test process was killed.
+/// Kills who works in the folder: processes that were stopped when their test process was killed. Those that
+/// end by themselves are waited for.
 fn end_orphans(path: &Path) {
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        let works_in = fs::read_link(entry.path().join("cwd"));
-        if let (Some(pid), Ok(works_in)) = (pid, works_in)
-            && works_in.starts_with(path)
-        {
+    for _ in 0..GLANCES {
+        let orphans = working_in(path);
+        if orphans.is_empty() {
+            return;
+        }
+        for pid in orphans {
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::KILL);
         }
+        thread::sleep(GLANCE);
     }
 }
 
+fn working_in(path: &Path) -> Vec<Pid> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(path)))
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
+}
+
 fn remove(path: &Path, lock: &Path) {
+    shared_memory::give_back(&path.join("data"));
     // What cannot be removed stays in the directory for temporary files.
     let _ = fs::remove_dir_all(path);
     let _ = fs::remove_file(lock);

@@ -7,7 +7,7 @@ pub(crate) fn base() -> PathBuf {
     std::env::temp_dir().join("simba-servers")
 }
 
-const KIT: &str = "kit-1";
+const KIT: &str = "kit-2";
 
 /// The shim that moves a server's wall clock.
 pub(crate) fn clock_shim() -> PathBuf {

@@ -43,6 +43,7 @@ mod postgres;
 mod process;
 mod proxy;
 mod server;
+mod shared_memory;
 mod wait;
 
 pub use instance::{Lacking, Offset};
