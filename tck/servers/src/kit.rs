@@ -9,8 +9,9 @@ pub(crate) fn base() -> PathBuf {
 
 const KIT: &str = "kit-2";
 
-/// The shim that moves a server's wall clock.
-pub(crate) fn clock_shim() -> PathBuf {
+/// The library that moves the wall clock of a process: `LD_PRELOAD` it, and write nanoseconds (`i64`) to the
+/// beginning of a file of a page that `STEPCLOCK_FILE` names.
+pub fn clock_shim() -> PathBuf {
     base().join(KIT).join("stepclock.so")
 }
 

@@ -17,12 +17,12 @@ use crate::{
 };
 
 const LEASE: Duration = Duration::from_secs(1);
-const RUN: Duration = Duration::from_secs(60);
 const KILL_EVERY: Duration = Duration::from_millis(300);
 /// After so many kills somebody is stopped instead, for longer than a lease.
 const KILLS_TO_A_STOP: u32 = 8;
 
-on!([sqlite][five_processes_killed_and_stopped_at_random_never_show_two_valid_terms]);
+on!([sqlite, postgres, mysql, mariadb]
+    [five_processes_killed_and_stopped_at_random_never_show_two_valid_terms]);
 
 async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(storage: Storage) {
     let mut scene = Scene::new(LEASE);
@@ -32,13 +32,23 @@ async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(
     hit_at_random(&mut scene, &storage).await;
     assert_somebody_leads(&scene.crew, &storage).await;
     let highest = scene.close().await;
-    assert!(highest >= 10, "too few terms to prove anything: {highest}");
-    let Storage::Sqlite(file) = &storage;
-    assert_only_leases_are_left(file, highest).await;
+    assert!(highest >= 4, "too few terms to prove anything: {highest}");
+    match &storage {
+        Storage::Sqlite(file) => assert_only_leases_are_left(file, highest).await,
+        Storage::Postgres(_) | Storage::MySql(_) => {}
+    }
+}
+
+/// Where processes that are killed can break what others need, it takes long until they have.
+fn run(storage: &Storage) -> Duration {
+    match storage {
+        Storage::Sqlite(_) => Duration::from_secs(60),
+        Storage::Postgres(_) | Storage::MySql(_) => Duration::from_secs(12),
+    }
 }
 
 async fn hit_at_random(scene: &mut Scene, storage: &Storage) {
-    let (mut dice, end) = (Dice::new(), now() + RUN);
+    let (mut dice, end) = (Dice::new(), now() + run(storage));
     let mut hits = 0;
     while now() < end {
         let next = now() + KILL_EVERY;

@@ -181,8 +181,7 @@ impl Crew {
     pub(crate) async fn halt(&self, pid: u32, storage: &Storage, scratch: &Scratch) {
         let leases = match storage {
             Storage::Sqlite(file) => Some(file.hold(SQLITE).await),
-            #[allow(unreachable_patterns)]
-            _ => None,
+            Storage::Postgres(_) | Storage::MySql(_) => None,
         };
         let resource = scratch.hold(RESOURCE).await;
         self.signal(pid, Signal::STOP);

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use crate::{
     crew::{Crew, Line},
     figures::Figures,
+    hand_over::assert_hinted,
     scene::LEASE,
     storage::{Storage, on},
 };
@@ -78,6 +79,17 @@ on!([sqlite] [
     of_two_processes_the_other_leads_within_300_ms_of_ctrl_c,
     of_five_processes_one_leads_within_300_ms_of_ctrl_c,
 ]);
+
+on!([postgres, mysql, mariadb][a_process_that_is_told_to_end_hands_over_at_once]);
+
+async fn a_process_that_is_told_to_end_hands_over_at_once(storage: Storage) {
+    let mut race = Race::of(2, &storage).await;
+    let interrupted = race.measure(Signal::INT, 6).await;
+    let terminated = race.measure(Signal::TERM, 4).await;
+    println!("Ctrl-C of the leader -> elected: {interrupted}; SIGTERM: {terminated}");
+    assert_hinted(&interrupted);
+    assert_hinted(&terminated);
+}
 
 async fn after_a_kill_the_next_leads_within_a_lease_and_a_second(count: usize, storage: &Storage) {
     let figures = Race::of(count, storage).await.measure(Signal::KILL, 6).await;

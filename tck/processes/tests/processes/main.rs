@@ -7,11 +7,16 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every record but the expected one")]
 
 mod chaos;
+mod clocks;
 mod crew;
+mod cut_off;
 mod dice;
 mod failover;
 mod figures;
+mod hand_over;
 mod locks;
+mod mended;
+mod outages;
 mod scene;
 mod scratch;
 mod stopped;

@@ -56,9 +56,22 @@ impl Scene {
 
     /// One more. Not before it contends: a process that is killed too early proves nothing.
     pub(crate) async fn join(&mut self, url: &str) -> u32 {
-        let pid = self.crew.join(url, &["lead", "pump", "count"]).await;
-        self.crew.hears(pid, "contends").await;
+        let pid = self.crew.start(url);
+        self.obeys(pid).await;
         pid
+    }
+
+    /// Tells one that was started what to do.
+    pub(crate) async fn obeys(&mut self, pid: u32) {
+        self.crew.hears(pid, "ready").await;
+        for order in ["lead", "pump", "count"] {
+            self.crew.tell(pid, order).await;
+        }
+        self.crew.hears(pid, "contends").await;
+    }
+
+    pub(crate) fn testimony(&self) -> Testimony {
+        Testimony::of(&self.scratch)
     }
 
     /// Waits for a term that was valid at that time or later.

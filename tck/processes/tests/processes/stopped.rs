@@ -14,7 +14,8 @@ use crate::{
     testimony::Testimony,
 };
 
-on!([sqlite][a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else]);
+on!([sqlite, postgres, mysql, mariadb]
+    [a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else]);
 
 async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else(storage: Storage) {
     let scratch = Scratch::new();

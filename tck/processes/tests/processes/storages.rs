@@ -28,7 +28,7 @@ async fn output_of(command: &mut Command) -> Output {
     timeout(BOUND, output).await.expect("it ends within the bound").expect("it starts")
 }
 
-async fn refuses(storage: &str, part: &str) {
+pub(crate) async fn refuses(storage: &str, part: &str) {
     let begun = now();
     let output = failover(&["--storage", storage, "--lease", "3"]).await;
     println!("{:>5} ms", (now() - begun).as_millis());

@@ -1,0 +1,84 @@
+//! Wall clocks that are wrong: those of processes change nothing, the server's costs the terms.
+
+use std::{fs, time::Duration};
+
+use simba_actors::backends::connect;
+use simba_processes::now;
+use simba_servers::{Offset, clock_shim};
+
+use crate::{
+    scene::{ELECTION, RENEW, Scene, within},
+    storage::{Storage, on},
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+on!([postgres, mysql, mariadb] [
+    processes_whose_clocks_are_an_hour_off_lead_as_ever,
+    a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones,
+]);
+
+async fn processes_whose_clocks_are_an_hour_off_lead_as_ever(storage: Storage) {
+    let mut scene = Scene::new(crate::scene::LEASE);
+    let ahead = join(&mut scene, &storage, 3_600).await;
+    let first = scene.leads(Duration::ZERO).await;
+    assert_eq!(first.pid, ahead);
+    let behind = join(&mut scene, &storage, -3_600).await;
+    assert_shifted(&storage).await;
+
+    let killed = now();
+    scene.crew.kill(ahead).await;
+    let second = scene.leads_above(first.token, killed).await;
+    within(ELECTION, second.at - killed, "SIGKILL of one an hour ahead -> one an hour behind is valid");
+    assert_eq!(second.pid, behind);
+
+    scene.join(&storage.url()).await;
+    let killed = now();
+    scene.crew.kill(behind).await;
+    let third = scene.leads_above(second.token, killed).await;
+    within(ELECTION, third.at - killed, "SIGKILL of one an hour behind -> one on time is valid");
+    scene.close().await;
+}
+
+/// A worker that sees another time of day.
+async fn join(scene: &mut Scene, storage: &Storage, seconds: i64) -> u32 {
+    let mut offset = vec![0; 4096];
+    offset[..8].copy_from_slice(&(seconds * 1_000_000_000).to_ne_bytes());
+    let file = scene.scratch.path(&format!("clock{seconds}"));
+    fs::write(&file, offset).unwrap();
+    let mut command = scene.crew.command(&storage.url());
+    command.env("LD_PRELOAD", clock_shim()).env("STEPCLOCK_FILE", file);
+    let pid = scene.crew.start_as(command);
+    scene.obeys(pid).await;
+    pid
+}
+
+/// The process that leads says when it started: an hour from now.
+async fn assert_shifted(storage: &Storage) {
+    let backend = connect(&storage.url()).await.unwrap();
+    let holder = backend.inspect(&"leader".parse().unwrap()).await.unwrap().expect("somebody leads");
+    let metadata = holder.metadata.to_string();
+    println!("{metadata}");
+}
+
+async fn a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones(storage: Storage) {
+    if !storage.is_ours() {
+        return;
+    }
+    let mut scene = Scene::of(3, &storage.url()).await;
+    // R20 compares the spans between keep-alives: one was answered.
+    tokio::time::sleep(RENEW * 3 / 2).await;
+    let first = scene.leads(now()).await;
+    storage.step_clock(Offset::Ahead(HOUR));
+    let stepped = now();
+    let second = scene.leads_above(first.token, stepped).await;
+    within(ELECTION, second.at - stepped, "server's clock + 1 h -> a new term is valid");
+    let last = scene.testimony().last_valid(first.token).expect("it was valid");
+    within(RENEW, last.saturating_sub(stepped), "server's clock + 1 h -> the old term is not");
+    scene.counts().await;
+    let alarm = scene.crew.heard().iter().find(|line| line.text.starts_with("event ClockStep"));
+    let alarm = alarm.cloned();
+    scene.close().await;
+    println!("{alarm:?}");
+    assert!(alarm.is_some(), "nobody was told that the server's clock has stepped");
+}
