@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use simba_servers::{Flavour, MySql, Offset, Options};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
@@ -17,6 +17,7 @@ macro_rules! tests {
             read_only_it_refuses_writes_of_old_and_new_sessions
             its_clock_steps_and_comes_back
             settings_are_taken_and_the_user_is_no_administrator
+            a_server_that_runs_already_gives_each_test_a_database
         }
     };
     ($flavour:path: $($name:ident)*) => {
@@ -107,4 +108,30 @@ pub(crate) async fn settings_are_taken_and_the_user_is_no_administrator(flavour:
     assert_eq!(code(&run(&mut app, "create user other").await.unwrap_err()), 1227);
     let wrong = mysql.url().replace(simba_servers::APP_PASSWORD, "guess");
     assert_eq!(code(&MySqlConnection::connect(&wrong).await.unwrap_err()), 1045);
+}
+
+/// It runs twice: here it starts the server, and in a process that is told of it it uses it.
+pub(crate) async fn a_server_that_runs_already_gives_each_test_a_database(flavour: Flavour) {
+    let variable = match flavour {
+        Flavour::MySql => "SIMBA_TCK_MYSQL_URL",
+        Flavour::MariaDb => "SIMBA_TCK_MARIADB_URL",
+    };
+    let mysql = MySql::start(flavour).await;
+    let mut app = MySqlConnection::connect(mysql.url()).await.unwrap();
+    run(&mut app, "create table t (n bigint)").await.unwrap();
+    if std::env::var_os(variable).is_some() {
+        let other = MySql::start(flavour).await;
+        assert_eq!(other.address(), mysql.address());
+        assert_eq!(number(mysql.admin_url(), "select count(*) from t").await, 0);
+        assert_eq!(code(&run(&mut app, "create user other").await.unwrap_err()), 1227);
+        assert!(other.kill().await.is_err() && other.read_only().await.is_err() && other.pid().is_none());
+        return;
+    }
+    let used = Command::new(std::env::current_exe().unwrap())
+        .args(["a_server_that_runs_already_gives_each_test_a_database", "--exact", "--nocapture"])
+        .env(variable, mysql.admin_url())
+        .status();
+    assert!(used.unwrap().success());
+    const MADE: &str = "select count(*) from information_schema.schemata where schema_name like 'simba%'";
+    assert_eq!(number(mysql.admin_url(), MADE).await, 2, "one for each start");
 }
