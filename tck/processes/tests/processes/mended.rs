@@ -10,7 +10,7 @@ use crate::{
     crew::{Crew, Line},
     scene::{ELECTION, LEASE, within},
     storage::{Storage, on},
-    storages::refuses,
+    storages::{GUESS, refuses},
 };
 
 on!([postgres, mysql, mariadb] [
@@ -19,7 +19,7 @@ on!([postgres, mysql, mariadb] [
 ]);
 
 async fn a_server_that_cannot_be_used(storage: Storage) {
-    let wrong = storage.url_with_password("a-guess");
+    let wrong = storage.url_with_password(GUESS);
     refuses(&wrong, "app").await;
     let unknown = format!("{}-of-nobody", storage.url());
     refuses(&unknown, "-of-nobody").await;

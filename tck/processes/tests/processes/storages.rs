@@ -8,6 +8,7 @@ use std::{
 };
 
 use simba_processes::now;
+use simba_servers::APP_PASSWORD;
 use sqlx::Executor;
 use tokio::{process::Command, time::timeout};
 
@@ -15,6 +16,9 @@ use crate::scratch::{Scratch, let_go};
 
 /// SQLite waits for 5 s for a file that another process has locked.
 const BOUND: Duration = Duration::from_secs(15);
+
+/// A wrong password.
+pub(crate) const GUESS: &str = "a-guess-at-it";
 
 /// Whose files the file system protects from everybody but root.
 const NOBODY: u32 = 65534;
@@ -42,6 +46,7 @@ fn is_refusal(output: Output, part: &str) {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(error.starts_with("failover: ") && error.contains(part), "{error}");
+    assert!(!error.contains(APP_PASSWORD) && !error.contains(GUESS), "a password is shown: {error}");
     assert!(output.stdout.is_empty());
 }
 
