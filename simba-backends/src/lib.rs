@@ -30,6 +30,8 @@ mod hint;
 pub mod memory;
 mod metadata;
 mod name;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod session;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;

@@ -2,13 +2,17 @@
 //! message travels to a server.
 
 mod column;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod connections;
 mod purge;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
 mod time;
 
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use connections::Connections;
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
-pub(crate) use server::{Answer, Driver, Ownership, Server};
+pub(crate) use server::{Answer, Driver, Failure, Server};
 pub(crate) use time::{left, millis, span};

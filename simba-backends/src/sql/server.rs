@@ -14,13 +14,14 @@ use std::{
 };
 
 use futures_core::future::BoxFuture;
-use sqlx::{Connection, Database, Pool, pool::PoolConnection};
+use sqlx::Database;
 use tokio::{
     sync::{Mutex, oneshot},
     time::timeout,
 };
 use tracing::debug;
 
+use super::connections::{Connections, NoConnection};
 use crate::{BackendError, ErrorKind, Outcome};
 
 /// How often a victim of a deadlock is tried again within one call. Each time another call has won.
@@ -32,22 +33,28 @@ pub(crate) trait Driver: Database {
     fn exchange<'c>(
         connection: &'c mut Self::Connection,
         message: &'c str,
-    ) -> BoxFuture<'c, sqlx::Result<Vec<Vec<Self::Row>>>>;
+    ) -> BoxFuture<'c, Result<Vec<Vec<Self::Row>>, Failure>>;
 
-    /// What an error of the driver means; `place` names the server without a secret.
+    /// What an error of the driver means, when nothing was committed yet; `place` names the server without a
+    /// secret.
     fn meaning(place: &str, error: sqlx::Error) -> BackendError;
 
     /// Whether the server undid the transaction for the sake of another, so that it can be run again.
     fn is_victim(error: &sqlx::Error) -> bool;
 }
 
-/// Whose pool it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ownership {
-    /// Made by this backend, which may close what is in it.
-    Ours,
-    /// The application's.
-    Theirs,
+/// Why a message did not come to its end.
+pub(crate) struct Failure {
+    pub(crate) error: sqlx::Error,
+    /// Whether the message had been through its `commit` by then.
+    pub(crate) is_committed: bool,
+}
+
+/// Nothing was committed yet.
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self { error, is_committed: false }
+    }
 }
 
 /// The rows of each statement of a message.
@@ -66,8 +73,7 @@ pub(crate) struct Server<D: Driver> {
 
 struct Inner<D: Driver> {
     place: String,
-    pool: Pool<D>,
-    ownership: Ownership,
+    connections: Connections<D>,
     /// Empty while a message is under way, so that one that fails or is abandoned takes its connection along.
     kept: Mutex<Option<D::Connection>>,
     limit: Duration,
@@ -82,11 +88,11 @@ enum Way {
 }
 
 impl<D: Driver> Server<D> {
-    /// A server that `place` names without a secret; a call ends after at most `limit` for its connection
-    /// and `limit` for its answer.
-    pub(crate) fn new(place: String, pool: Pool<D>, ownership: Ownership, limit: Duration) -> Self {
+    /// A server that `place` names without a secret; a call ends after at most `limit` for its turn, `limit`
+    /// for a new connection and `limit` for its answer.
+    pub(crate) fn new(place: String, connections: Connections<D>, limit: Duration) -> Self {
         let (kept, retries) = (Mutex::new(None), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { place, pool, ownership, kept, limit, retries }) }
+        Self { inner: Arc::new(Inner { place, connections, kept, limit, retries }) }
     }
 
     /// The server's name, without a secret.
@@ -94,9 +100,9 @@ impl<D: Driver> Server<D> {
         &self.inner.place
     }
 
-    /// The pool of everything but keep-alives.
-    pub(crate) fn pool(&self) -> &Pool<D> {
-        &self.inner.pool
+    /// The connections of everything but keep-alives.
+    pub(crate) fn connections(&self) -> &Connections<D> {
+        &self.inner.connections
     }
 
     /// How often a call was run again because the server had undone it for the sake of another.
@@ -109,7 +115,7 @@ impl<D: Driver> Server<D> {
         self.run(Way::Kept, message).await
     }
 
-    /// Runs a message on a connection of the pool.
+    /// Runs a message on one of the other connections.
     pub(crate) async fn call(&self, message: String) -> Result<Answer<D>, BackendError> {
         self.run(Way::Pooled, message).await
     }
@@ -136,51 +142,40 @@ impl<D: Driver> Inner<D> {
     async fn perform(&self, way: Way, message: &str) -> Result<Answer<D>, BackendError> {
         match way {
             Way::Kept => {
-                let mut slot = self.kept.lock().await;
+                let turn = timeout(self.limit, self.kept.lock()).await;
+                let mut slot = turn.map_err(|_| self.none(NoConnection::Starved))?;
                 let mut connection = match slot.take() {
                     Some(kept) => kept,
-                    None => self.connect().await?,
+                    None => self.connections.open(self.limit).await.map_err(|why| self.none(why))?,
                 };
                 let answer = self.exchange(&mut connection, message).await?;
                 *slot = Some(connection);
                 Ok(answer)
             }
             Way::Pooled => {
-                let mut connection = self.checkout().await?;
-                let answer = self.exchange(connection.get(), message).await;
-                if answer.is_ok() {
-                    connection.give_back();
-                }
-                answer
+                let checkout = self.connections.checkout(self.limit).await;
+                let mut connection = checkout.map_err(|why| self.none(why))?;
+                let answer = self.exchange(connection.get(), message).await?;
+                connection.give_back();
+                Ok(answer)
             }
         }
     }
 
-    async fn connect(&self) -> Result<D::Connection, BackendError> {
-        let options = self.pool.connect_options();
-        let connecting = timeout(self.limit, D::Connection::connect_with(&options)).await;
-        connecting.map_err(|_| self.unanswered("opening a connection"))?.map_err(|error| self.refused(error))
-    }
-
-    async fn checkout(&self) -> Result<Checkout<D>, BackendError> {
-        let acquiring = timeout(self.limit, self.pool.acquire()).await;
-        let acquired = acquiring.map_err(|_| self.unanswered("waiting for a connection of the pool"))?;
-        acquired.map(|connection| Checkout(Some(connection))).map_err(|error| self.refused(error))
-    }
-
     /// Nothing was sent yet.
-    fn unanswered(&self, what: &str) -> BackendError {
-        let message = format!("{what} to {} took longer than {:?}", self.place, self.limit);
+    fn none(&self, why: NoConnection) -> BackendError {
+        let (place, limit) = (&self.place, self.limit);
+        let message = match why {
+            NoConnection::Refused(error) => {
+                return D::meaning(place, error).with_outcome(Outcome::NotApplied);
+            }
+            NoConnection::Starved => format!(
+                "all connections to {place} were in use for {limit:?}: give the backend more of them, or find \
+                 what keeps them"
+            ),
+            NoConnection::Unanswered => format!("no connection to {place} within {limit:?}"),
+        };
         BackendError::new(ErrorKind::Timeout, Outcome::NotApplied, message)
-    }
-
-    /// An error from before anything was sent.
-    fn refused(&self, error: sqlx::Error) -> BackendError {
-        if matches!(error, sqlx::Error::PoolTimedOut) {
-            return self.unanswered("waiting for a connection of the pool");
-        }
-        let meaning = D::meaning(&self.place, error);
-        meaning.with_outcome(Outcome::NotApplied)
     }
 
     async fn exchange(
@@ -188,17 +183,18 @@ impl<D: Driver> Inner<D> {
         connection: &mut D::Connection,
         message: &str,
     ) -> Result<Answer<D>, BackendError> {
-        let answered = timeout(self.limit, self.until_no_victim(connection, message)).await;
-        match answered {
+        match timeout(self.limit, self.until_no_victim(connection, message)).await {
             Ok(Ok(statements)) => Ok(Answer(statements)),
-            Ok(Err(error)) => {
+            Ok(Err(Failure { error, is_committed })) => {
                 debug!(server = self.place, %error, "connection dropped");
                 if error.as_database_error().is_none() {
-                    self.drop_idle();
+                    self.connections.drop_idle();
                 }
-                Err(D::meaning(&self.place, error))
+                let meaning = D::meaning(&self.place, error);
+                Err(if is_committed { meaning.with_outcome(Outcome::Unknown) } else { meaning })
             }
             Err(_) => {
+                self.connections.drop_idle();
                 let message = format!("no answer from {} within {:?}", self.place, self.limit);
                 Err(BackendError::timeout(message))
             }
@@ -209,12 +205,12 @@ impl<D: Driver> Inner<D> {
         &self,
         connection: &mut D::Connection,
         message: &str,
-    ) -> sqlx::Result<Vec<Vec<D::Row>>> {
+    ) -> Result<Vec<Vec<D::Row>>, Failure> {
         for _ in 0..MOST_RETRIES {
             match D::exchange(connection, message).await {
-                Err(error) if D::is_victim(&error) => {
+                Err(failure) if !failure.is_committed && D::is_victim(&failure.error) => {
                     self.retries.fetch_add(1, Ordering::Relaxed);
-                    debug!(server = self.place, %error, "run again");
+                    debug!(server = self.place, error = %failure.error, "run again");
                     D::exchange(connection, "rollback").await?;
                 }
                 result => return result,
@@ -223,42 +219,12 @@ impl<D: Driver> Inner<D> {
         D::exchange(connection, message).await
     }
 
-    /// After a server has gone, every idle connection would cost a call that finds out.
-    fn drop_idle(&self) {
-        if self.ownership == Ownership::Ours {
-            while let Some(idle) = self.pool.try_acquire() {
-                drop(idle.detach());
-            }
-        }
-    }
-
     fn abandoned(&self) -> BackendError {
         BackendError::new(
             ErrorKind::Unavailable,
             Outcome::Unknown,
             format!("the call to {} ended with its runtime", self.place),
         )
-    }
-}
-
-/// A connection of the pool that is closed instead of given back, unless its message came to its end.
-struct Checkout<D: Driver>(Option<PoolConnection<D>>);
-
-impl<D: Driver> Checkout<D> {
-    fn get(&mut self) -> &mut D::Connection {
-        self.0.as_mut().expect("only give_back takes it, and consumes the checkout")
-    }
-
-    fn give_back(&mut self) {
-        drop(self.0.take());
-    }
-}
-
-impl<D: Driver> Drop for Checkout<D> {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            drop(connection.detach());
-        }
     }
 }
 

@@ -34,6 +34,7 @@ mod external;
 mod folder;
 mod instance;
 mod kit;
+mod leftovers;
 mod mysql;
 mod nursery;
 mod options;

@@ -4,8 +4,11 @@
 
 mod fixture;
 mod processes;
+#[path = "../rival/mod.rs"]
 mod rival;
 
 use fixture::Sqlite;
+/// What the other process is given.
+use fixture::Sqlite as Storage;
 
 simba_tck::certify!(sqlite, Sqlite);

@@ -1,4 +1,7 @@
 //! Another process: this test binary once more, which does what it is told line by line.
+//!
+//! The tests of every storage include this file. From the crate they are, it takes the storage's fixture
+//! under the name `Storage`, with a `url()`, and `fixture::connect(url)` for a client in whichever process.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
@@ -6,13 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use simba_backends::{
     Acquired, Acquisition, GroupName, Joined, KeepAlive, LeaseBackend, LeaseName, Metadata, SessionId, Token,
 };
-use simba_tck::{Rival, async_trait};
+use simba_tck::{Fixture, Rival, async_trait};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{ChildStdin, ChildStdout, Command},
 };
 
-use crate::fixture::{self, Sqlite};
+use crate::{Storage, fixture};
 
 /// Where the other process finds the storage.
 const URL: &str = "SIMBA_TCK_RIVAL_URL";
@@ -144,7 +147,7 @@ async fn process() {
 }
 
 async fn it_obeys_until_its_orders_end() {
-    let fixture = Sqlite::new();
+    let fixture = Storage::fresh().await;
     let mut child = Child::start(&fixture.url()).await;
     let session = child.open(Duration::from_secs(60)).await;
     assert_eq!(child.acquire(&session, &"job".parse().unwrap()).await, "granted 1");
