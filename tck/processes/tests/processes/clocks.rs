@@ -64,24 +64,31 @@ async fn started(storage: &Storage) -> String {
     metadata.split_once("started=").expect("every process tells it").1.to_owned()
 }
 
+/// A step breaks the promise for a moment: another may be elected before the leader knows. Then it is told, and
+/// the tokens have risen.
 async fn a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones(storage: Storage) {
     if !storage.is_ours() {
         return;
     }
-    let mut scene = Scene::of(3, &storage.url()).await;
+    let mut scene = Scene::new(LEASE);
+    for _ in 0..3 {
+        let pid = scene.crew.join(&storage.url(), &["lead"]).await;
+        scene.crew.hears(pid, "contends").await;
+    }
     // R20 compares the spans between keep-alives: one was answered.
     sleep(RENEW * 3 / 2).await;
     let first = scene.leads(now()).await;
     storage.step_clock(Offset::Ahead(HOUR));
     let stepped = now();
+    let revoked = scene.crew.hears(first.pid, &format!("revoked {}", first.token)).await;
+    within(RENEW, revoked.at - stepped, "server's clock + 1 h -> revoked");
     let second = scene.leads_above(first.token, stepped).await;
     within(ELECTION, second.at - stepped, "server's clock + 1 h -> a new term is valid");
-    let last = scene.testimony().last_valid(first.token).expect("it was valid");
-    within(RENEW, last.saturating_sub(stepped), "server's clock + 1 h -> the old term is not");
-    scene.counts().await;
+    sleep(LEASE).await;
+    assert_eq!(scene.leads(now()).await.token, second.token, "all is as before");
+    scene.crew.close().await;
     let heard = scene.crew.heard().iter();
-    let alarms: Vec<_> = heard.filter(|line| line.text.starts_with("event ClockStep")).cloned().collect();
-    scene.close().await;
+    let alarms: Vec<_> = heard.filter(|line| line.text.starts_with("event ClockStep")).collect();
     println!("{alarms:?}");
     assert!(!alarms.is_empty(), "nobody was told that the server's clock has stepped");
 }

@@ -51,45 +51,46 @@ async fn a_leader_is_cut_off_for_two_leases(storage: Storage) {
 /// What was committed without the client's knowing is known by the next keep-alive that is answered.
 async fn replies_are_lost_after_the_commit(storage: Storage) {
     let ways = [Proxy::before(storage.address()).await, Proxy::before(storage.address()).await];
-    let kinds = [LostReply::Reset, LostReply::Silence];
     let mut scene = Scene::of(1, &ways[0].url(&storage.url())).await;
     scene.join(&ways[1].url(&storage.url())).await;
-    scene.join(&storage.url()).await;
+    let direct = scene.join(&storage.url()).await;
+
+    // All of them: a session that is given up here is kept alive there by what still arrives, for a lease at
+    // the most, and then for one more.
+    let lost = now();
+    let first = scene.leads(lost).await;
+    assert_ne!(first.pid, direct);
+    lose(&ways).await;
+    let next = scene.leads_above(first.token, lost).await;
+    within(LEASE * 2 + RENEW * 2, next.at - lost, "replies lost for good -> another is valid");
+    assert_eq!(next.pid, direct);
+    scene.counts().await;
+    heal(&ways).await;
 
     // Every other moment: some calls are lost, and some that tell what became of them are not.
     let begun = now();
-    let first = scene.leads(begun).await;
-    while now() < begun + LEASE * 2 {
-        for (way, kind) in ways.iter().zip(kinds) {
-            way.lose_replies(kind).await;
-        }
+    while now() < begun + LEASE {
+        lose(&ways).await;
         sleep(RENEW / 5).await;
-        for way in &ways {
-            way.heal().await;
-        }
+        heal(&ways).await;
         sleep(RENEW / 3).await;
     }
     scene.counts().await;
-    // A session whose keep-alives are lost lives on for a lease after the last; then the name is free.
-    let paused = scene.longest_pause(begun).await;
-    within(LEASE + RENEW * 2, paused, "replies lost now and then -> the lock stood still for");
+    within(LEASE + RENEW * 2, scene.longest_pause(begun).await, "replies lost now and then -> no lock for");
+    let healed = now();
+    scene.crew.close_one(direct).await;
+    let last = scene.leads_above(next.token, healed).await;
+    within(ELECTION, last.at - healed, "replies come again, the other closed -> valid");
+    scene.close().await;
+}
 
-    // All of them, for long enough that the sessions are given up here and live on there.
-    let lost = now();
-    let leading = scene.leads(lost).await;
-    for (way, kind) in ways.iter().zip(kinds) {
-        way.lose_replies(kind).await;
-    }
-    sleep(LEASE).await;
-    for way in &ways {
+async fn lose(ways: &[Proxy; 2]) {
+    ways[0].lose_replies(LostReply::Reset).await;
+    ways[1].lose_replies(LostReply::Silence).await;
+}
+
+async fn heal(ways: &[Proxy; 2]) {
+    for way in ways {
         way.heal().await;
     }
-    let healed = now();
-    let next = scene.leads(healed).await;
-    within(ELECTION, next.at - healed, "replies come again -> valid");
-    println!("{first:?}, {leading:?}, {next:?}");
-    let counted = now();
-    scene.counts().await;
-    within(ELECTION, now() - counted, "replies come again -> the lock moved on");
-    scene.close().await;
 }

@@ -23,7 +23,7 @@ async fn a_server_is_killed_twice_under_five_processes(storage: Storage) {
     if !storage.is_ours() {
         return;
     }
-    let mut scene = Scene::of(5, &storage.url()).await;
+    let scene = Scene::of(5, &storage.url()).await;
     for down in [LEASE * 3 / 2, SHORT] {
         scene.counts().await;
         storage.kill().await;

@@ -13,12 +13,11 @@ use crate::{
 };
 
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
-/// What follows from it: a third, and half of that.
+/// What follows from it: a third. No call takes longer.
 pub(crate) const RENEW: Duration = Duration::from_secs(1);
-pub(crate) const JITTER: Duration = Duration::from_millis(500);
 
 /// How long a name may be without a leader when its leader is gone and the storage is there:
-/// lease + renew / 2 + jitter.
+/// lease + renew / 2 + jitter, which is renew / 2 as well.
 pub(crate) const ELECTION: Duration = Duration::from_secs(4);
 
 /// What a loaded machine may take on top.
@@ -68,10 +67,6 @@ impl Scene {
             self.crew.tell(pid, order).await;
         }
         self.crew.hears(pid, "contends").await;
-    }
-
-    pub(crate) fn testimony(&self) -> Testimony {
-        Testimony::of(&self.scratch)
     }
 
     /// Waits for a term that was valid at that time or later.

@@ -47,11 +47,6 @@ impl Testimony {
         valid.filter(|seen| seen.token > above && seen.at >= since).min_by_key(|seen| seen.at)
     }
 
-    /// The last look that found the term with that token valid.
-    pub(crate) fn last_valid(&self, wanted: u64) -> Option<Duration> {
-        self.0.values().find_map(|log| Some(seen(log).get(&wanted)?.last))
-    }
-
     /// Checks everything, and tells how many terms were seen valid.
     pub(crate) fn check(&self) -> usize {
         self.0.values().for_each(|log| check_alone(log));
