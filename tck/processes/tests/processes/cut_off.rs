@@ -21,6 +21,8 @@ async fn a_leader_is_cut_off_for_two_leases(storage: Storage) {
     for _ in 0..2 {
         scene.join(&storage.url()).await;
     }
+    // A term that was renewed, not one that is new.
+    sleep(RENEW * 3 / 2).await;
     let first = scene.leads(now()).await;
     assert_eq!(first.pid, cut_off);
 
@@ -55,6 +57,7 @@ async fn replies_are_lost_after_the_commit(storage: Storage) {
     scene.join(&ways[1].url(&storage.url())).await;
     let direct = scene.join(&storage.url()).await;
 
+    sleep(RENEW * 3 / 2).await;
     // All of them: a session that is given up here is kept alive there by what still arrives, for a lease at
     // the most, and then for one more.
     let lost = now();
