@@ -1,0 +1,25 @@
+//! Statements for whichever server has the URL.
+
+use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
+
+/// Whether a server answers a new connection.
+pub(crate) async fn answers(url: &str) -> Result<(), sqlx::Error> {
+    execute(url, &["select 1"]).await
+}
+
+/// Runs each of these in turn, in one session.
+pub(crate) async fn execute(url: &str, statements: &[&str]) -> Result<(), sqlx::Error> {
+    if url.starts_with("mysql:") {
+        let mut connection = MySqlConnection::connect(url).await?;
+        for statement in statements {
+            sqlx::raw_sql(AssertSqlSafe(*statement)).execute(&mut connection).await?;
+        }
+        connection.close().await
+    } else {
+        let mut connection = PgConnection::connect(url).await?;
+        for statement in statements {
+            sqlx::raw_sql(AssertSqlSafe(*statement)).execute(&mut connection).await?;
+        }
+        connection.close().await
+    }
+}
