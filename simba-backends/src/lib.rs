@@ -29,6 +29,8 @@ mod error;
 mod hint;
 pub mod memory;
 mod metadata;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 mod name;
 mod session;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

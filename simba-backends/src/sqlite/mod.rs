@@ -47,12 +47,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 pub use self::builder::SqliteBuilder;
-use self::{
-    database::Database,
-    lane::Lane,
-    session::Homes,
-    watch::SqliteWatcher,
-};
+use self::{database::Database, lane::Lane, session::Homes, watch::SqliteWatcher};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
