@@ -32,6 +32,8 @@ mod metadata;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 mod name;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod session;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;

@@ -2,49 +2,59 @@
 
 use std::{
     fs::{self, File, Permissions},
+    io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Once,
-        atomic::{AtomicU32, Ordering},
-    },
-    thread,
-    time::Duration,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::fs::statvfs;
 use tokio::task::spawn_blocking;
 
-use crate::{kit, kit::Kit, shared_memory};
+use crate::{kit, kit::Kit, leftovers, options::Durability};
 
-/// How often, and how many times, it is looked whether processes that were killed are gone.
-const GLANCE: Duration = Duration::from_millis(1);
-const GLANCES: u32 = 5000;
+/// So much memory must be free for data to be kept there.
+const ROOM: u64 = 1 << 30;
 
-/// Removed on drop. What a killed process left behind is removed by the next one: whose lock is free is nobody's.
+/// Removed on drop, or by the next process if this one is killed.
 pub(crate) struct Folder {
+    durability: Durability,
     path: PathBuf,
     lock: PathBuf,
     _locked: File,
 }
 
 impl Folder {
-    pub(crate) fn new() -> Self {
-        static SWEPT: Once = Once::new();
+    /// # Panics
+    /// If none can be made.
+    pub(crate) fn new(durability: Durability) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let base = kit::base().join("tests");
-        fs::create_dir_all(&base).unwrap_or_else(|error| panic!("{}: {error}", base.display()));
-        SWEPT.call_once(|| sweep(&base));
+        let base = base(durability);
+        let failed = |error: io::Error| -> ! { panic!("{}: {error}", base.display()) };
+        fs::create_dir_all(&base).unwrap_or_else(|error| failed(error));
+        leftovers::sweep_once(&base);
         loop {
             let path = base.join(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
             let lock = path.with_extension("lock");
-            if let Some(locked) = claim(&lock) {
-                fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                open_to_servers(&path, 0o755);
-                return Self { path, lock, _locked: locked };
+            let Some(locked) = leftovers::claim(&lock).unwrap_or_else(|error| failed(error)) else {
+                continue;
+            };
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    open_to_servers(&path, 0o755);
+                    return Self { durability, path, lock, _locked: locked };
+                }
+                // Left by a process of that number, and not to be removed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => failed(error),
             }
         }
+    }
+
+    /// What its content survives.
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -84,63 +94,21 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        remove(&self.path, &self.lock);
+        leftovers::remove(&self.path, &self.lock);
+    }
+}
+
+/// In memory what need not be on a disk: there it neither waits for the disk nor keeps others waiting for it.
+fn base(durability: Durability) -> PathBuf {
+    let memory = PathBuf::from(format!("/dev/shm/simba-servers-{}", rustix::process::geteuid().as_raw()));
+    let room = statvfs("/dev/shm").map_or(0, |found| found.f_bavail * found.f_frsize);
+    match durability {
+        Durability::Process if room >= ROOM => memory,
+        Durability::Process | Durability::Machine => kit::base().join("tests"),
     }
 }
 
 /// Whatever this process's umask says.
 fn open_to_servers(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
-}
-
-/// Takes a lock that nobody has; one that was removed meanwhile is none.
-fn claim(lock: &Path) -> Option<File> {
-    let file = File::create(lock).ok()?;
-    file.try_lock().ok()?;
-    lock.exists().then_some(file)
-}
-
-fn sweep(base: &Path) {
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let lock = entry.path();
-        if lock.extension().is_none_or(|extension| extension != "lock") {
-            continue;
-        }
-        if let Some(_locked) = claim(&lock) {
-            let path = lock.with_extension("");
-            end_orphans(&path);
-            remove(&path, &lock);
-        }
-    }
-}
-
-/// Kills who works in the folder: processes that were stopped when their test process was killed. Those that
-/// end by themselves are waited for.
-fn end_orphans(path: &Path) {
-    for _ in 0..GLANCES {
-        let orphans = working_in(path);
-        if orphans.is_empty() {
-            return;
-        }
-        for pid in orphans {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        thread::sleep(GLANCE);
-    }
-}
-
-fn working_in(path: &Path) -> Vec<Pid> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(path)))
-        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-        .collect()
-}
-
-fn remove(path: &Path, lock: &Path) {
-    shared_memory::give_back(&path.join("data"));
-    // What cannot be removed stays in the directory for temporary files.
-    let _ = fs::remove_dir_all(path);
-    let _ = fs::remove_file(lock);
 }

@@ -34,6 +34,7 @@ mod external;
 mod folder;
 mod instance;
 mod kit;
+mod leftovers;
 mod mysql;
 mod nursery;
 mod options;
@@ -47,6 +48,7 @@ mod shared_memory;
 mod wait;
 
 pub use instance::{Lacking, Offset};
+pub use kit::clock_shim;
 pub use mysql::{Flavour, MySql};
 pub use options::Options;
 pub use pgbouncer::PgBouncer;

@@ -59,7 +59,7 @@ impl MySql {
         if let Some(url) = external::url_of(kit) {
             return Self { flavour, instance: Arc::new(external::database_in(&url).await) };
         }
-        let (folder, port) = (Folder::new(), Port::new());
+        let (folder, port) = (Folder::new(options.durability), Port::new());
         folder.copy_data(kit).await;
         let address = port.address();
         let url = |user: &str, password: &str| format!("mysql://{user}:{password}@{address}/app");

@@ -7,6 +7,7 @@ use crate::{
     folder::Folder,
     instance::{Instance, verbs},
     kit::Kit,
+    options::Durability,
     port::Port,
     server::{Farewell, Server},
 };
@@ -53,7 +54,7 @@ fn there(url: &str, postgres: &Postgres) -> Instance {
 }
 
 async fn start(postgres: &Postgres) -> Instance {
-    let (folder, port) = (Folder::new(), Port::new());
+    let (folder, port) = (Folder::new(Durability::Process), Port::new());
     let address = port.address();
     let users = format!("\"app\" \"{APP_PASSWORD}\"\n\"admin\" \"{ADMIN_PASSWORD}\"\n");
     let users = folder.write("users.txt", users.as_bytes());

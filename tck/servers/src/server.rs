@@ -50,6 +50,10 @@ impl Server {
         self
     }
 
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     /// Starts it and waits until it answers; one that runs already only has to answer.
     ///
     /// # Panics

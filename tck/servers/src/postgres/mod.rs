@@ -48,7 +48,7 @@ impl Postgres {
         if let Some(url) = external::url_of(Kit::POSTGRES) {
             return Self { instance: Arc::new(external::database_in(&url).await) };
         }
-        let folder = Folder::new();
+        let folder = Folder::new(options.durability);
         folder.copy_data(Kit::POSTGRES).await;
         Self::in_folder(folder, &configuration::of(&options)).await
     }

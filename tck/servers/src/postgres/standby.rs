@@ -17,8 +17,7 @@ impl Postgres {
     /// # Cancel safety
     /// Cancelled, this server may have been told to wait for a standby that is gone.
     pub async fn standby(&self) -> Lacking<Self> {
-        self.instance.own()?;
-        let folder = Folder::new();
+        let folder = Folder::new(self.instance.own()?.folder().durability());
         folder.make_data();
         self.back_up_to(&folder).await;
         let primary = format!(

@@ -1,0 +1,74 @@
+//! Leases: release.
+
+use std::collections::BTreeSet;
+
+use super::{
+    PostgresBackend,
+    lease::CHUNK,
+    message::{PRELUDE, array, literal},
+};
+use crate::{BackendError, ErrorKind, LeaseName, Outcome, Release, SessionId, Token, sql};
+
+pub(super) async fn release(
+    backend: &PostgresBackend,
+    session: &SessionId,
+    leases: &[(LeaseName, Token)],
+) -> Result<Vec<(LeaseName, Release)>, BackendError> {
+    let mut leases = leases.to_vec();
+    leases.sort();
+    let mut answers: Vec<(LeaseName, Release)> = Vec::with_capacity(leases.len());
+    for chunk in leases.chunks(CHUNK) {
+        match release_chunk(backend, session, chunk).await {
+            Ok(more) => answers.extend(more),
+            Err(error) if answers.is_empty() => return Err(error),
+            Err(error) => {
+                let failed = |(name, _): &(LeaseName, Token)| (name.clone(), Release::Failed(error.clone()));
+                answers.extend(chunk.iter().map(failed));
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// A lease whose row is locked is not waited for; after the commit it is still there.
+async fn release_chunk(
+    backend: &PostgresBackend,
+    session: &SessionId,
+    leases: &[(LeaseName, Token)],
+) -> Result<Vec<(LeaseName, Release)>, BackendError> {
+    let tokens: Vec<String> = leases.iter().map(|(_, token)| token.to_string()).collect();
+    let held = format!(
+        "select l.name, l.token from simba_lease l
+        join unnest({}, '{{{}}}'::bigint[]) a(name, token) on a.name = l.name and a.token = l.token
+        where l.session_id = {}",
+        array(leases.iter().map(|(name, _)| name)),
+        tokens.join(","),
+        literal(session)
+    );
+    let free = format!(
+        "with locked as materialized ({held} for no key update of l skip locked)
+        update simba_lease l set session_id = '' from locked where l.name = locked.name"
+    );
+    let answer = backend.server().call(format!("{}; {held}", backend.patient(&free))).await?;
+
+    let pair = |row| Some((sql::text(row, "name")?.parse().ok()?, sql::token(row, "token")?));
+    let locked: BTreeSet<(LeaseName, Token)> = answer.rows(PRELUDE + 2).iter().filter_map(pair).collect();
+    let freed = leases.iter().filter(|lease| !locked.contains(lease)).map(|(name, _)| name.clone());
+    backend.shared.freed.tell(backend, freed);
+    Ok(leases
+        .iter()
+        .map(|lease| {
+            let answer =
+                if locked.contains(lease) { Release::Failed(is_locked(&lease.0)) } else { Release::Gone };
+            (lease.0.clone(), answer)
+        })
+        .collect())
+}
+
+fn is_locked(name: &LeaseName) -> BackendError {
+    BackendError::new(
+        ErrorKind::Timeout,
+        Outcome::NotApplied,
+        format!("the row of {name} in simba_lease is locked by somebody else"),
+    )
+}
