@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use sqlx::{MySql, MySqlPool};
+use sqlx::{ConnectOptions, MySql, MySqlPool, mysql::MySqlConnectOptions};
 
 use super::{
     Answer, MySqlBackend, Shared,
@@ -29,32 +29,44 @@ const ROW_WAIT: Duration = Duration::from_secs(1);
 /// The settings of a [`MySqlBackend`].
 #[derive(Clone)]
 pub struct MySqlBuilder {
-    server: Given,
+    given: Given,
+    tables: Tables,
     max_connections: usize,
     call_timeout: Duration,
     purge_interval: Duration,
     hint_poll: Duration,
 }
 
-/// What the server is given by.
 #[derive(Clone)]
 enum Given {
-    Url(String),
+    Options(Box<MySqlConnectOptions>),
     Pool(MySqlPool),
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Tables {
+    Expected,
+    Created,
+}
+
 impl MySqlBuilder {
-    pub(super) fn of_url(url: &str) -> Self {
-        Self::new(Given::Url(url.to_owned()))
+    pub(super) fn from_url(url: &str) -> Result<Self, BackendError> {
+        location::parse(url).map(Self::from_options)
     }
 
-    pub(super) fn of_pool(pool: MySqlPool) -> Self {
+    /// Without our statements in the application's log.
+    pub(super) fn from_options(options: MySqlConnectOptions) -> Self {
+        Self::new(Given::Options(Box::new(options.disable_statement_logging())))
+    }
+
+    pub(super) fn from_pool(pool: MySqlPool) -> Self {
         Self::new(Given::Pool(pool))
     }
 
-    fn new(server: Given) -> Self {
+    fn new(given: Given) -> Self {
         Self {
-            server,
+            given,
+            tables: Tables::Expected,
             max_connections: 4,
             call_timeout: Duration::from_secs(5),
             purge_interval: Duration::from_secs(60),
@@ -95,18 +107,12 @@ impl MySqlBuilder {
         self
     }
 
-    /// Makes the tables that are missing, as `sql/init-simba-mysql.sql` does.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect); [`Unauthorized`](crate::ErrorKind::Unauthorized) where the user may not
-    /// create tables.
-    ///
-    /// # Cancel safety
-    /// A dropped call may have made some of the tables, or may make them later.
-    pub async fn create_tables(&self) -> Result<(), BackendError> {
-        let mut message = Message::default();
-        message.add(schema::CREATE.trim_end().trim_end_matches(';'));
-        self.ask(&self.server()?, message).await.map(|_| ())
+    /// Lets [`connect`](Self::connect) make the tables that are missing, as `sql/init-simba-mysql.sql` does. The
+    /// user then needs the right to create tables.
+    #[must_use]
+    pub fn create_tables(mut self) -> Self {
+        self.tables = Tables::Created;
+        self
     }
 
     /// Connects, and looks whether the server can be used and the tables are Simba's.
@@ -116,12 +122,17 @@ impl MySqlBuilder {
     /// [`Schema`](crate::ErrorKind::Schema) where tables are missing or not Simba's,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a server that is too old,
     /// [`Unauthorized`](crate::ErrorKind::Unauthorized), [`Unavailable`](crate::ErrorKind::Unavailable) and
-    /// [`Timeout`](crate::ErrorKind::Timeout) as the server has it. Nothing was changed.
+    /// [`Timeout`](crate::ErrorKind::Timeout) as the server has it.
     ///
     /// # Cancel safety
-    /// Nothing is held by a dropped call.
+    /// A dropped call may leave tables behind, all or some.
     pub async fn connect(self) -> Result<MySqlBackend, BackendError> {
-        let server = self.server()?;
+        self.check()?;
+        let server = Server::new(location::place(&self.options()), self.connections(), self.call_timeout);
+        match self.tables {
+            Tables::Expected => {}
+            Tables::Created => drop(self.ask(&server, schema::create()).await?),
+        }
         let probe = self.ask(&server, schema::probe()).await?;
         let flavour = Flavour::of(server.place(), &schema::version(&probe))?;
         schema::check(server.place(), &probe)?;
@@ -146,30 +157,32 @@ impl MySqlBuilder {
 
     fn frame(&self) -> Frame {
         let limit = self.call_timeout;
-        match self.server {
-            Given::Url(_) => Frame::ours(ROW_WAIT.min(limit), limit),
+        match self.given {
+            Given::Options(_) => Frame::ours(ROW_WAIT.min(limit), limit),
             Given::Pool(_) => Frame::theirs(ROW_WAIT.min(limit), limit),
         }
     }
 
-    fn server(&self) -> Result<Server<MySql>, BackendError> {
-        self.check()?;
-        let (place, connections) = match &self.server {
-            Given::Url(url) => {
-                let options = location::parse(url)?;
-                (location::place(&options), Connections::ours(options, self.max_connections))
-            }
-            Given::Pool(pool) => {
-                (location::place(&pool.connect_options()), Connections::Theirs(pool.clone()))
-            }
-        };
-        Ok(Server::new(place, connections, self.call_timeout))
+    fn options(&self) -> MySqlConnectOptions {
+        match &self.given {
+            Given::Options(options) => options.as_ref().clone(),
+            Given::Pool(pool) => pool.connect_options().as_ref().clone(),
+        }
+    }
+
+    fn connections(&self) -> Connections<MySql> {
+        match &self.given {
+            Given::Options(options) => Connections::ours(options.as_ref().clone(), self.max_connections),
+            Given::Pool(pool) => Connections::Theirs(pool.clone()),
+        }
     }
 
     fn check(&self) -> Result<(), BackendError> {
         let fits = |value: Duration, most: Duration| value >= Duration::from_millis(1) && value <= most;
-        if self.max_connections == 0 {
-            return Err(BackendError::config("a mysql storage needs at least one connection"));
+        if !(1..=10_000).contains(&self.max_connections) {
+            return Err(BackendError::config(
+                "a mysql storage has from 1 to 10,000 connections for its calls",
+            ));
         }
         if !fits(self.call_timeout, LONGEST_CALL) {
             return Err(BackendError::config("the call timeout of a mysql storage is from 1 ms to an hour"));
@@ -184,10 +197,25 @@ impl MySqlBuilder {
 impl fmt::Debug for MySqlBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MySqlBuilder")
+            .field("place", &location::place(&self.options()))
+            .field("tables", &self.tables)
             .field("max_connections", &self.max_connections)
             .field("call_timeout", &self.call_timeout)
             .field("purge_interval", &self.purge_interval)
             .field("hint_poll", &self.hint_poll)
-            .finish_non_exhaustive()
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mysql::MySqlBackend;
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let url = "mysql://shop:s3cret@db.example:3307/orders?ssl-mode=REQUIRED";
+        let shown = format!("{:?}", MySqlBackend::builder(url).unwrap());
+        assert!(shown.contains("mysql://shop@db.example:3307/orders"), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
     }
 }

@@ -1,6 +1,6 @@
 //! Where the server is: a `mysql:` or `mariadb:` URL.
 
-use sqlx::{ConnectOptions, mysql::MySqlConnectOptions};
+use sqlx::mysql::MySqlConnectOptions;
 
 use crate::BackendError;
 
@@ -42,17 +42,17 @@ pub(super) fn parse(url: &str) -> Result<MySqlConnectOptions, BackendError> {
         )));
     }
     let options: Result<MySqlConnectOptions, _> = url.parse();
-    options.map(ConnectOptions::disable_statement_logging).map_err(|error| {
+    options.map_err(|error| {
         BackendError::config(format!("the URL of a mysql storage cannot be read: {form}")).with_source(error)
     })
 }
 
 /// The server and its database, without a secret.
 pub(super) fn place(options: &MySqlConnectOptions) -> String {
-    let database = options.get_database().unwrap_or_default();
+    let (user, database) = (options.get_username(), options.get_database().unwrap_or_default());
     match options.get_socket() {
-        Some(socket) => format!("{}/{database}", socket.display()),
-        None => format!("{}:{}/{database}", options.get_host(), options.get_port()),
+        Some(socket) => format!("mysql://{user}@{}/{database}", socket.display()),
+        None => format!("mysql://{user}@{}:{}/{database}", options.get_host(), options.get_port()),
     }
 }
 
@@ -61,11 +61,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_leads_to_a_place_that_shows_no_user() {
+    fn a_url_leads_to_a_place_that_shows_no_password() {
         for (url, expected) in [
-            ("mysql://u:p@db.example/app", "db.example:3306/app"),
-            ("mariadb://u:p%2F%40@db.example:3307/app?ssl-mode=REQUIRED", "db.example:3307/app"),
-            ("mysql://u:p@localhost/app?socket=/run/mysqld.sock", "/run/mysqld.sock/app"),
+            ("mysql://u:p@db.example/app", "mysql://u@db.example:3306/app"),
+            ("mariadb://u:p%2F%40@db.example:3307/app?ssl-mode=REQUIRED", "mysql://u@db.example:3307/app"),
+            ("mysql://u:p@localhost/app?socket=/run/mysqld.sock", "mysql://u@/run/mysqld.sock/app"),
         ] {
             assert_eq!(place(&parse(url).unwrap()), expected);
         }

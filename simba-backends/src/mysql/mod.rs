@@ -32,7 +32,7 @@
 //!
 //! # An application's pool
 //!
-//! [`MySqlBackend::with_pool`] uses connections that the application made. Whatever their settings are, a call
+//! [`MySqlBackend::builder_with_pool`] uses connections that the application made. Whatever their settings are, a call
 //! begins by rolling back what somebody left open, and ends by restoring them. A pool whose connections are all
 //! in use makes acquiring wait, and then fail; keep-alives have a connection of their own, with the pool's
 //! options, which the backend opens beside the pool. A call that failed closes its connection.
@@ -58,7 +58,10 @@ mod watch;
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use sqlx::{MySql, MySqlPool, mysql::MySqlRow};
+use sqlx::{
+    MySql, MySqlPool,
+    mysql::{MySqlConnectOptions, MySqlRow},
+};
 
 pub use self::builder::MySqlBuilder;
 use self::{
@@ -128,18 +131,26 @@ impl MySqlBackend {
     /// # Cancel safety
     /// Nothing is held by a dropped call.
     pub async fn connect(url: &str) -> Result<Self, BackendError> {
-        Self::builder(url).connect().await
+        Self::builder(url)?.connect().await
     }
 
-    /// Begins to set up a storage in the server and database that a URL names.
-    pub fn builder(url: &str) -> MySqlBuilder {
-        MySqlBuilder::of_url(url)
+    /// Begins to set up a storage in the server and database that a URL names, with connections of its own.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL.
+    pub fn builder(url: &str) -> Result<MySqlBuilder, BackendError> {
+        MySqlBuilder::from_url(url)
     }
 
-    /// Begins to set up a storage behind an application's pool, which the application closes. The page of this
+    /// Begins to set up a storage with connections of its own, made with the driver's options.
+    pub fn builder_with_options(options: MySqlConnectOptions) -> MySqlBuilder {
+        MySqlBuilder::from_options(options)
+    }
+
+    /// Begins to set up a storage on an application's pool, which the application closes. The page of this
     /// module tells the hazards.
-    pub fn with_pool(pool: MySqlPool) -> MySqlBuilder {
-        MySqlBuilder::of_pool(pool)
+    pub fn builder_with_pool(pool: MySqlPool) -> MySqlBuilder {
+        MySqlBuilder::from_pool(pool)
     }
 
     /// How often a call was run again because the server had undone it for the sake of another.

@@ -7,8 +7,7 @@ use sqlx::mysql::MySqlRow;
 use super::{Answer, column, error::SCRIPT, message::Message};
 use crate::{BackendError, ErrorKind, Outcome, sql::integer};
 
-/// Makes the tables that are missing.
-pub(super) const CREATE: &str = include_str!("../../sql/init-simba-mysql.sql");
+const CREATE: &str = include_str!("../../sql/init-simba-mysql.sql");
 
 const SERVER: &str = "select version() as version, database() as chosen";
 
@@ -46,6 +45,13 @@ const KEYS: [(&str, &str); 4] = [
     ("simba_member", "group_name"),
     ("simba_member", "session_id"),
 ];
+
+/// Makes the tables that are missing.
+pub(super) fn create() -> Message {
+    let mut message = Message::default();
+    message.add(CREATE.trim_end().trim_end_matches(';'));
+    message
+}
 
 /// Asks what the server is, and what is in it under the names of our tables.
 pub(super) fn probe() -> Message {
