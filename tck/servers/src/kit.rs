@@ -9,8 +9,8 @@ pub(crate) fn base() -> PathBuf {
 
 const KIT: &str = "kit-2";
 
-/// The library that moves the wall clock of a process: `LD_PRELOAD` it, and write nanoseconds (`i64`) to the
-/// beginning of a file of a page that `STEPCLOCK_FILE` names.
+/// The shim that moves the wall clock of the process that has it in `LD_PRELOAD`: by as many nanoseconds as the
+/// file that `STEPCLOCK_FILE` names says in its first 8 bytes, in the machine's byte order.
 pub fn clock_shim() -> PathBuf {
     base().join(KIT).join("stepclock.so")
 }
