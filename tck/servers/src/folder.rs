@@ -33,7 +33,7 @@ impl Folder {
         let base = base(durability);
         let failed = |error: io::Error| -> ! { panic!("{}: {error}", base.display()) };
         fs::create_dir_all(&base).unwrap_or_else(|error| failed(error));
-        leftovers::sweep_once(&base);
+        leftovers::prepare_once(&base);
         loop {
             let path = base.join(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
             let lock = path.with_extension("lock");
