@@ -68,8 +68,9 @@ impl Folder {
     /// Makes the data folder a copy of the one that was prepared.
     ///
     /// # Panics
-    /// If none was.
+    /// If the server was not prepared.
     pub(crate) async fn copy_data(&self, kit: Kit) {
+        kit.server();
         let mut copy = Command::new("cp");
         copy.args(["-a", "--reflink=auto"]).arg(kit.data()).arg(self.data());
         let copied = spawn_blocking(move || copy.status()).await.expect("a command does not panic");
