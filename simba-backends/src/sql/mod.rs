@@ -4,6 +4,7 @@
 mod column;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod connections;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
 mod hints;
 mod purge;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
@@ -13,6 +14,7 @@ mod time;
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use connections::Connections;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
 pub(crate) use hints::{Freed, FreedNames, Hints, Wanted, Watcher, paced};
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
