@@ -136,16 +136,16 @@ fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
             ErrorKind::Config,
             NotApplied,
             format!(
-                "no TLS connection to {place}: correct the server's certificates, or ssl-mode in the URL"
+                "no TLS connection to {place} ({error}): correct the server's certificates, or ssl-mode in the URL"
             ),
         ),
         sqlx::Error::Configuration(_) => {
-            (ErrorKind::Config, NotApplied, format!("the settings for {place} cannot work"))
+            (ErrorKind::Config, NotApplied, format!("the settings for {place} cannot work: {error}"))
         }
         sqlx::Error::PoolClosed => {
             (ErrorKind::Unavailable, NotApplied, format!("the application has closed its pool for {place}"))
         }
-        _ => (ErrorKind::Unavailable, Unknown, format!("the connection to {place} failed")),
+        _ => (ErrorKind::Unavailable, Unknown, format!("the connection to {place} failed: {error}")),
     }
 }
 
