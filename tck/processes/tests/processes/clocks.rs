@@ -76,8 +76,7 @@ async fn a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones
         scene.crew.hears(pid, "contends").await;
     }
     // R20 compares the spans between keep-alives: one was answered.
-    sleep(RENEW * 3 / 2).await;
-    let first = scene.leads(now()).await;
+    let first = scene.settled().await;
     storage.step_clock(Offset::Ahead(HOUR));
     let stepped = now();
     let revoked = scene.crew.hears(first.pid, &format!("revoked {}", first.token)).await;

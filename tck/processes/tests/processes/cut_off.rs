@@ -21,9 +21,7 @@ async fn a_leader_is_cut_off_for_two_leases(storage: Storage) {
     for _ in 0..2 {
         scene.join(&storage.url()).await;
     }
-    // A term that was renewed, not one that is new.
-    sleep(RENEW * 3 / 2).await;
-    let first = scene.leads(now()).await;
+    let first = scene.settled().await;
     assert_eq!(first.pid, cut_off);
 
     way.black_hole().await;
@@ -57,11 +55,10 @@ async fn replies_are_lost_after_the_commit(storage: Storage) {
     scene.join(&ways[1].url(&storage.url())).await;
     let direct = scene.join(&storage.url()).await;
 
-    sleep(RENEW * 3 / 2).await;
     // All of them: a session that is given up here is kept alive there by what still arrives, for a lease at
     // the most, and then for one more.
+    let first = scene.settled().await;
     let lost = now();
-    let first = scene.leads(lost).await;
     assert_ne!(first.pid, direct);
     lose(&ways).await;
     let next = scene.leads_above(first.token, lost).await;

@@ -25,7 +25,7 @@ async fn a_server_is_killed_twice_under_five_processes(storage: Storage) {
     }
     let scene = Scene::of(5, &storage.url()).await;
     for down in [LEASE * 3 / 2, SHORT] {
-        scene.counts().await;
+        scene.settled().await;
         storage.kill().await;
         sleep(down).await;
         storage.start_again().await;
@@ -49,6 +49,7 @@ async fn a_server_takes_no_writes_for_two_leases_and_for_less_than_one(storage: 
         return;
     }
     let mut scene = Scene::of(3, &storage.url()).await;
+    scene.settled().await;
     storage.read_only().await;
     sleep(LEASE * 2).await;
     // Before the order: it may be obeyed sooner than it is answered.

@@ -69,6 +69,12 @@ impl Scene {
         self.crew.hears(pid, "contends").await;
     }
 
+    /// Waits until what runs was renewed, and tells who leads: a new term ends more easily than an old one.
+    pub(crate) async fn settled(&self) -> Leading {
+        sleep(RENEW * 3 / 2).await;
+        self.leads(now()).await
+    }
+
     /// Waits for a term that was valid at that time or later.
     pub(crate) async fn leads(&self, since: Duration) -> Leading {
         self.leads_above(0, since).await
