@@ -58,7 +58,7 @@ async fn failover(options: Options, mut shutdown: Shutdown) -> Result<(), Failur
         "pid {} contends for {} on {}, lease {:?}",
         std::process::id(),
         options.name,
-        options.storage,
+        options.place(),
         options.lease
     ));
     let seat = Seat { screen: screen.clone() }.start();

@@ -43,6 +43,18 @@ impl Options {
         }
     }
 
+    /// The storage as it may be shown: without password and parameters.
+    pub fn place(&self) -> String {
+        let url = self.storage.split('?').next().unwrap_or_default();
+        let credentials = url.split_once("://").and_then(|(scheme, rest)| {
+            let authority = rest.split('/').next()?;
+            let (user, password) = authority.rsplit_once('@')?.0.split_once(':')?;
+            let host = &rest[user.len() + 1 + password.len()..];
+            Some(format!("{scheme}://{user}{host}"))
+        });
+        credentials.unwrap_or_else(|| url.to_owned())
+    }
+
     /// The settings of a Simba; all but the lease are the defaults.
     ///
     /// # Errors
@@ -106,6 +118,20 @@ mod tests {
     fn seconds_may_have_fractions() {
         let options = parsed("lock", &["--lease=1.5", "--hold", "0"]).unwrap();
         assert_eq!((options.lease, options.hold), (Duration::from_millis(1_500), Duration::ZERO));
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("sqlite:///var/simba.db", "sqlite:///var/simba.db"),
+            ("postgres://h/d?password=secret", "postgres://h/d"),
+            ("postgres://me@h:1/d", "postgres://me@h:1/d"),
+            ("postgres://me:se@cr:et@h:1/d", "postgres://me@h:1/d"),
+            ("mysql://me:@h", "mysql://me@h"),
+            ("secret", "secret"),
+        ] {
+            assert_eq!(parsed("failover", &["--storage", url]).unwrap().place(), shown);
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ const SCHEMES: [(&str, &str); 6] = [
 /// | `memory:` or `memory:NAME` | this process's memory; the same name is the same storage |
 /// | `sqlite://relative.db`, `sqlite:///absolute.db` | a file of this host (feature `sqlite`) |
 /// | `postgres://user:password@host:port/database` | PostgreSQL, or PgBouncer (feature `postgres`) |
+/// | `mysql://user:password@host:3306/database`, `mariadb:` likewise | a server with Simba's tables (feature `mysql`) |
 ///
 /// # Errors
 /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL, [`Unsupported`] for a scheme
@@ -40,6 +41,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn LeaseBackend>, BackendError> {
         "sqlite" => Ok(Arc::new(crate::sqlite::SqliteBackend::connect(url).await?)),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => Ok(Arc::new(crate::postgres::PostgresBackend::connect(url).await?)),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => Ok(Arc::new(crate::mysql::MySqlBackend::connect(url).await?)),
         _ => Err(refused(scheme)),
     }
 }

@@ -29,6 +29,8 @@ mod error;
 mod hint;
 pub mod memory;
 mod metadata;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 mod name;
 #[cfg(feature = "postgres")]
 pub mod postgres;

@@ -1,9 +1,11 @@
-//! What the SQL storages share: how columns are read, how time is counted, when a purge is due, and how a
-//! message travels to a server.
+//! What the SQL storages share: how columns are read, how time is counted, when a purge is due, who wants hints,
+//! and how a message travels to a server.
 
 mod column;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod connections;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+mod hints;
 mod purge;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
@@ -12,6 +14,8 @@ mod time;
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use connections::Connections;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+pub(crate) use hints::{Freed, FreedNames, Hints, Wanted, Watcher, paced};
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use server::{Answer, Driver, Failure, Server};

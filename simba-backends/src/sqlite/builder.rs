@@ -6,8 +6,11 @@ use std::{
     time::Duration,
 };
 
-use super::{Shared, SqliteBackend, database::Database, hints::Freed, lane::Lane, location, session::Homes};
-use crate::{BackendError, sql::PurgeTimer};
+use super::{Shared, SqliteBackend, database::Database, lane::Lane, location, session::Homes};
+use crate::{
+    BackendError,
+    sql::{Freed, PurgeTimer},
+};
 
 /// What SQLite's interface counts milliseconds in ends here; nobody waits that long.
 const LONGEST_BUSY_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

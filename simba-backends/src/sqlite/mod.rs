@@ -30,7 +30,6 @@ mod builder;
 mod database;
 mod error;
 mod group;
-mod hints;
 mod lane;
 mod lease;
 mod location;
@@ -45,17 +44,14 @@ mod watch;
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use tokio::sync::Notify;
 
 pub use self::builder::SqliteBuilder;
-use self::{
-    database::Database,
-    hints::{Freed, SqliteHints},
-    lane::Lane,
-    session::Homes,
-};
+use self::{database::Database, lane::Lane, session::Homes, watch::SqliteWatcher};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
-    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token, sql::PurgeTimer,
+    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
+    sql::{Freed, Hints, PurgeTimer},
 };
 
 /// A storage in a SQLite file. A clone shares its connections.
@@ -161,6 +157,8 @@ impl LeaseBackend for SqliteBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        Some(Box::new(SqliteHints::new(self)))
+        let changed = Arc::<Notify>::default();
+        let watcher = SqliteWatcher { backend: self.clone(), changed: Arc::clone(&changed) };
+        Some(Box::new(Hints::new(watcher, changed)))
     }
 }

@@ -1,10 +1,15 @@
-//! The task behind a hint source.
+//! Hints: looking at the file for changes while somebody waits for a name.
+//!
+//! `pragma data_version` of a connection that never writes changes with every commit of any other
+//! connection, of this process or another. Then, and only then, one read tells which wanted names are
+//! free. What this process frees itself is looked at at once. An expiry changes nothing in the file and is
+//! not hinted: `free_in` told of it. Nor are changes of a group's members, which nobody can ask for yet.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sqlx::sqlite::SqliteRow;
 use tokio::{
-    sync::{broadcast, mpsc},
+    sync::{Notify, broadcast, mpsc},
     time::{Interval, MissedTickBehavior},
 };
 use tracing::debug;
@@ -12,19 +17,12 @@ use tracing::debug;
 use super::{
     SqliteBackend,
     database::{self, Slot},
-    hints::{FreedNames, Wanted},
     message::{Message, json, now},
 };
 use crate::{
     BackendError, Hint, LeaseName,
-    sql::{integer, text},
+    sql::{FreedNames, Wanted, Watcher, integer, paced, text},
 };
-
-/// How many names make the pace half as fast, so that a look at many costs no more per second.
-const NAMES_PER_PACE: usize = 1000;
-
-/// The slowest pace, whatever the number of names: a hint is due within a second.
-const SLOWEST: Duration = Duration::from_millis(400);
 
 /// How long to wait before the file is opened again.
 const REOPEN_PAUSE: Duration = Duration::from_millis(200);
@@ -49,10 +47,24 @@ enum Cause {
     Freed(Arc<[LeaseName]>),
 }
 
-pub(super) struct Watch {
+/// Looks for one source.
+pub(super) struct SqliteWatcher {
+    pub(super) backend: SqliteBackend,
+    /// That the source wants another name, or has gone.
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Watcher for SqliteWatcher {
+    fn watch(&self, wanted: &Arc<Wanted>, hints: mpsc::Sender<Hint>) {
+        tokio::spawn(Watch::new(self, wanted, hints).run());
+    }
+}
+
+struct Watch {
     /// Keeps the sender of `freed` alive, so that it never ends.
     backend: SqliteBackend,
     wanted: Arc<Wanted>,
+    changed: Arc<Notify>,
     freed: broadcast::Receiver<FreedNames>,
     hints: mpsc::Sender<Hint>,
     pace: Interval,
@@ -64,12 +76,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(backend: &SqliteBackend, wanted: &Arc<Wanted>, hints: mpsc::Sender<Hint>) -> Self {
+    fn new(watcher: &SqliteWatcher, wanted: &Arc<Wanted>, hints: mpsc::Sender<Hint>) -> Self {
+        let backend = &watcher.backend;
         let mut pace = tokio::time::interval(backend.shared.hint_poll);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             backend: backend.clone(),
             wanted: Arc::clone(wanted),
+            changed: Arc::clone(&watcher.changed),
             freed: backend.shared.freed.subscribe(),
             hints,
             pace,
@@ -80,7 +94,7 @@ impl Watch {
     }
 
     /// Runs until the source is dropped.
-    pub(super) async fn run(mut self) {
+    async fn run(mut self) {
         while let Some(cause) = self.cause().await {
             match self.look(&cause).await {
                 Ok(hints) => {
@@ -105,7 +119,7 @@ impl Watch {
         tokio::select! {
             biased;
             () = self.hints.closed() => None,
-            () = self.wanted.added() => Some(Cause::All),
+            () = self.changed.notified() => Some(Cause::All),
             _ = self.pace.tick(), if count > 0 => {
                 self.pace.reset_after(paced(self.backend.shared.hint_poll, count));
                 Some(Cause::Pace)
@@ -185,9 +199,4 @@ impl Watch {
         self.version = None;
         self.is_interrupted = true;
     }
-}
-
-fn paced(pace: Duration, count: usize) -> Duration {
-    let slower = pace.saturating_mul(u32::try_from(1 + count / NAMES_PER_PACE).unwrap_or(u32::MAX));
-    slower.min(SLOWEST.max(pace))
 }

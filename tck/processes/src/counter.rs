@@ -1,13 +1,15 @@
 //! A resource that is read, changed and written back in steps, so that only a lock keeps it right.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
+use std::{path::Path, time::Duration};
 
-use crate::Verdict;
+use sqlx::{AssertSqlSafe, Executor, SqliteConnection};
+
+use crate::{Verdict, now, resource};
 
 const TABLES: &str = "create table if not exists counter (
         id integer primary key, value integer not null, token integer not null);
     insert or ignore into counter values (1, 0, 0);
-    create table if not exists increments (value integer not null, token integer not null)";
+    create table if not exists increments (value integer not null, token integer not null, at integer not null)";
 
 /// One connection to the counter.
 #[derive(Debug)]
@@ -21,18 +23,18 @@ pub struct Tally {
     pub value: i64,
     /// The value that each accepted write left, in order.
     pub increments: Vec<i64>,
+    /// When each of them was written, by the clock of all processes.
+    pub times: Vec<Duration>,
 }
 
 impl Counter {
-    /// Opens the counter in a file, and makes it if it is missing.
+    /// Opens the counter in a directory, and makes it if it is missing.
     ///
     /// # Errors
     ///
     /// What SQLite says.
-    pub async fn open(url: &str) -> sqlx::Result<Self> {
-        let mut driver = SqliteConnection::connect(url).await?;
-        driver.execute(AssertSqlSafe(format!("begin immediate; {TABLES}; commit"))).await?;
-        Ok(Self(driver))
+    pub async fn open(directory: &Path) -> sqlx::Result<Self> {
+        resource::open(directory, TABLES).await.map(Self)
     }
 
     /// Reads the counter and shows it the token; `None` if it has seen a higher one.
@@ -54,9 +56,10 @@ impl Counter {
     ///
     /// What SQLite says; nothing was written then.
     pub async fn write(&mut self, token: u64, value: i64) -> sqlx::Result<Verdict> {
+        let at = now().as_nanos();
         let message = format!(
             "begin immediate;
-            insert into increments select {value}, {token} from counter where token <= {token};
+            insert into increments select {value}, {token}, {at} from counter where token <= {token};
             update counter set value = {value}, token = {token} where token <= {token};
             commit"
         );
@@ -72,7 +75,12 @@ impl Counter {
     /// What SQLite says.
     pub async fn tally(&mut self) -> sqlx::Result<Tally> {
         let value = sqlx::query_scalar("select value from counter").fetch_one(&mut self.0).await?;
-        let increments = sqlx::query_scalar("select value from increments order by rowid");
-        Ok(Tally { value, increments: increments.fetch_all(&mut self.0).await? })
+        let increments = sqlx::query_as("select value, at from increments order by rowid");
+        let increments: Vec<(i64, i64)> = increments.fetch_all(&mut self.0).await?;
+        let (increments, times) = increments
+            .into_iter()
+            .map(|(value, at)| (value, Duration::from_nanos(at.cast_unsigned())))
+            .unzip();
+        Ok(Tally { value, increments, times })
     }
 }

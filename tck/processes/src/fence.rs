@@ -1,6 +1,10 @@
 //! A resource that checks the token: a row with the highest one it has accepted.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
+use std::path::Path;
+
+use sqlx::{AssertSqlSafe, Executor, SqliteConnection};
+
+use crate::resource;
 
 const TABLES: &str = "create table if not exists fence (id integer primary key, token integer not null);
     insert or ignore into fence values (1, 0);
@@ -34,15 +38,13 @@ pub struct Write {
 pub struct Fence(SqliteConnection);
 
 impl Fence {
-    /// Opens the fence in a file, and makes it if it is missing.
+    /// Opens the fence in a directory, and makes it if it is missing.
     ///
     /// # Errors
     ///
     /// What SQLite says.
-    pub async fn open(url: &str) -> sqlx::Result<Self> {
-        let mut driver = SqliteConnection::connect(url).await?;
-        driver.execute(AssertSqlSafe(format!("begin immediate; {TABLES}; commit"))).await?;
-        Ok(Self(driver))
+    pub async fn open(directory: &Path) -> sqlx::Result<Self> {
+        resource::open(directory, TABLES).await.map(Self)
     }
 
     /// Writes under a token; check and write are one transaction, in one message.

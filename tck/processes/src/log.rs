@@ -92,12 +92,13 @@ impl FromStr for Record {
 pub struct Log(File);
 
 impl Log {
-    /// Opens a log, to add to it.
+    /// Opens the log of a process in a directory, to add to it.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(directory: &Path, pid: u32) -> io::Result<Self> {
+        let path = directory.join(format!("{pid}.log"));
         Ok(Self(OpenOptions::new().create(true).append(true).open(path)?))
     }
 

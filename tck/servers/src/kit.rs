@@ -9,8 +9,9 @@ pub(crate) fn base() -> PathBuf {
 
 const KIT: &str = "kit-2";
 
-/// The shim that moves a server's wall clock.
-pub(crate) fn clock_shim() -> PathBuf {
+/// The shim that moves the wall clock of the process that has it in `LD_PRELOAD`: by as many nanoseconds as the
+/// file that `STEPCLOCK_FILE` names says in its first 8 bytes, in the machine's byte order.
+pub fn clock_shim() -> PathBuf {
     base().join(KIT).join("stepclock.so")
 }
 
@@ -32,6 +33,9 @@ impl Kit {
     }
 
     /// The server's own program.
+    ///
+    /// # Panics
+    /// If the server was not prepared.
     pub(crate) fn server(self) -> PathBuf {
         self.program(self.program)
     }

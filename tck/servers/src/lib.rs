@@ -48,6 +48,7 @@ mod shared_memory;
 mod wait;
 
 pub use instance::{Lacking, Offset};
+pub use kit::clock_shim;
 pub use mysql::{Flavour, MySql};
 pub use options::Options;
 pub use pgbouncer::PgBouncer;

@@ -3,7 +3,9 @@
 //! The tests of every storage include this file. From the crate they are, it takes the storage's fixture
 //! under the name `Storage`, with a `url()`, and `fixture::connect(url)` for a client in whichever process.
 
-use std::{process::Stdio, sync::Arc, time::Duration};
+mod remote;
+
+use std::{path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use simba_backends::{
@@ -14,6 +16,9 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{ChildStdin, ChildStdout, Command},
 };
+
+#[allow(unused_imports, reason = "not every storage can be seen from a process with another clock")]
+pub(crate) use remote::Remote;
 
 use crate::{Storage, fixture};
 
@@ -32,7 +37,16 @@ pub(crate) struct Child {
 
 impl Child {
     pub(crate) async fn start(url: &str) -> Self {
+        Self::start_in(url, []).await
+    }
+
+    /// With an environment of its own.
+    pub(crate) async fn start_in<'a>(
+        url: &str,
+        environment: impl IntoIterator<Item = (&'a str, &'a Path)>,
+    ) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
+            .envs(environment)
             .args(["rival::process", "--exact", "--nocapture"])
             .env(URL, url)
             .stdin(Stdio::piped())
@@ -197,17 +211,38 @@ async fn obey(backend: &Arc<dyn LeaseBackend>, order: &[&str]) -> String {
         }
         ["contend", session, names @ ..] => {
             tell("contending");
-            loop {
-                acquired(backend, session, names).await;
-            }
+            contend(backend, &session.parse().unwrap(), &parsed(names)).await
         }
+        ["remote", order @ ..] => remote::obey(backend, order).await,
         other => panic!("no order: {other:?}"),
     }
 }
 
+/// Takes what it can get and gives it back, until it is killed.
+async fn contend(backend: &Arc<dyn LeaseBackend>, session: &SessionId, names: &[LeaseName]) -> ! {
+    loop {
+        let Acquired::Answers(answers) = backend.acquire(session, names).await.unwrap() else {
+            panic!("{session} has expired");
+        };
+        let granted = answers.into_iter().filter_map(|(name, answer)| match answer {
+            Acquisition::Granted { token, .. } | Acquisition::AlreadyOwned { token, .. } => {
+                Some((name, token))
+            }
+            Acquisition::Held { .. } | Acquisition::Failed(_) => None,
+        });
+        let granted: Vec<_> = granted.collect();
+        if !granted.is_empty() {
+            backend.release(session, &granted).await.unwrap();
+        }
+    }
+}
+
+fn parsed(names: &[&str]) -> Vec<LeaseName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
 async fn acquired(backend: &Arc<dyn LeaseBackend>, session: &str, names: &[&str]) -> String {
-    let names: Vec<LeaseName> = names.iter().map(|name| name.parse().unwrap()).collect();
-    match backend.acquire(&session.parse().unwrap(), &names).await.unwrap() {
+    match backend.acquire(&session.parse().unwrap(), &parsed(names)).await.unwrap() {
         Acquired::Expired => "expired".to_owned(),
         Acquired::Answers(answers) => {
             let told = answers.iter().map(|(_, answer)| match answer {

@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
+    path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use simba_processes::now;
+use simba_processes::{RESOURCE, now};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, Command},
@@ -16,7 +16,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::scratch::Scratch;
+use crate::{
+    scratch::{Scratch, let_go},
+    storage::{SQLITE, Storage},
+};
 
 /// No answer takes longer: whoever waits for more is stuck.
 const BOUND: Duration = Duration::from_secs(30);
@@ -38,48 +41,64 @@ impl Line {
     }
 }
 
+enum Program {
+    /// The example that users run.
+    Failover,
+    /// Each with a log of its own in this directory, and what the leases protect.
+    Worker(PathBuf),
+}
+
 /// They die with the crew.
 pub(crate) struct Crew {
-    program: &'static str,
-    arguments: Vec<OsString>,
+    program: Program,
+    lease: Duration,
     children: BTreeMap<u32, Child>,
-    started: usize,
     said: mpsc::UnboundedSender<Line>,
     lines: mpsc::UnboundedReceiver<Line>,
+    heard: Vec<Line>,
 }
 
 impl Crew {
     /// The example that users run.
-    pub(crate) fn of_failover(scratch: &Scratch, lease: Duration) -> Self {
-        let lease = lease.as_secs_f64().to_string();
-        let arguments = ["--storage", &scratch.url(), "--lease", &lease].map(OsString::from);
-        Self::new(env!("CARGO_BIN_EXE_failover"), arguments.to_vec())
+    pub(crate) fn of_failover(lease: Duration) -> Self {
+        Self::new(Program::Failover, lease)
     }
 
-    /// Workers, each with a log of its own.
-    pub(crate) fn of_workers(task: &str, scratch: &Scratch, lease: Duration) -> Self {
-        let lease = lease.as_millis().to_string();
-        let mut arguments = [task, &scratch.url(), &lease].map(OsString::from).to_vec();
-        arguments.push(scratch.directory().into());
-        Self::new(env!("CARGO_BIN_EXE_worker"), arguments)
+    /// Workers, which leave their logs in the directory.
+    pub(crate) fn of_workers(scratch: &Scratch, lease: Duration) -> Self {
+        Self::new(Program::Worker(scratch.directory().to_owned()), lease)
     }
 
-    fn new(program: &'static str, arguments: Vec<OsString>) -> Self {
+    fn new(program: Program, lease: Duration) -> Self {
         let (said, lines) = mpsc::unbounded_channel();
-        Self { program, arguments, children: BTreeMap::new(), started: 0, said, lines }
+        Self { program, lease, children: BTreeMap::new(), said, lines, heard: Vec::new() }
     }
 
-    /// Starts one more.
-    pub(crate) fn start(&mut self) -> u32 {
-        self.started += 1;
-        let mut arguments = self.arguments.clone();
-        if self.program == env!("CARGO_BIN_EXE_worker") {
-            let directory = arguments.pop().expect("the directory is the last argument");
-            let log = std::path::PathBuf::from(directory).join(format!("{}.log", self.started));
-            arguments.push(log.into());
+    /// Starts one more, whose leases are there.
+    pub(crate) fn start(&mut self, url: &str) -> u32 {
+        let command = self.command(url);
+        self.start_as(command)
+    }
+
+    /// What starts one more, to add to.
+    pub(crate) fn command(&self, url: &str) -> Command {
+        match &self.program {
+            Program::Failover => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_failover"));
+                let lease = self.lease.as_secs_f64().to_string();
+                command.args(["--storage", url, "--lease", &lease]);
+                command
+            }
+            Program::Worker(directory) => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_worker"));
+                command.args([url, &self.lease.as_millis().to_string()]).arg(directory);
+                command
+            }
         }
-        let mut command = Command::new(self.program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    }
+
+    pub(crate) fn start_as(&mut self, mut command: Command) -> u32 {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let pid = child.id().expect("it was not waited for");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -91,6 +110,16 @@ impl Crew {
             }
         });
         self.children.insert(pid, child);
+        pid
+    }
+
+    /// Starts a worker that obeys these, and waits until it is ready.
+    pub(crate) async fn join(&mut self, url: &str, orders: &[&str]) -> u32 {
+        let pid = self.start(url);
+        self.hears(pid, "ready").await;
+        for order in orders {
+            self.tell(pid, order).await;
+        }
         pid
     }
 
@@ -113,6 +142,7 @@ impl Crew {
             loop {
                 let line = self.lines.recv().await.expect("the crew has a sender itself");
                 assert!(!line.text.starts_with("failed"), "{line:?}");
+                self.heard.push(line.clone());
                 if wanted(&line) {
                     return line;
                 }
@@ -126,6 +156,14 @@ impl Crew {
         self.line(|line| line.pid == pid && line.text.starts_with(start)).await
     }
 
+    /// Everything that was said until now.
+    pub(crate) fn heard(&mut self) -> &[Line] {
+        while let Ok(line) = self.lines.try_recv() {
+            self.heard.push(line);
+        }
+        &self.heard
+    }
+
     /// Tells a process what to do.
     pub(crate) async fn tell(&mut self, pid: u32, order: &str) {
         let orders = self.children.get_mut(&pid).and_then(|child| child.stdin.as_mut());
@@ -137,6 +175,32 @@ impl Crew {
         let child = self.children.get(&pid).expect("one of the crew");
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         kill_process(pid.expect("it was not waited for yet"), signal).unwrap();
+    }
+
+    /// Stops one of the crew, but not inside of a write to a file: that would block the file for all.
+    pub(crate) async fn halt(&self, pid: u32, storage: &Storage, scratch: &Scratch) {
+        let leases = match storage {
+            Storage::Sqlite(file) => Some(file.hold(SQLITE).await),
+            Storage::Postgres(_) | Storage::MySql(_) => None,
+        };
+        let resource = scratch.hold(RESOURCE).await;
+        self.signal(pid, Signal::STOP);
+        for lock in leases.into_iter().chain([resource]) {
+            let_go(lock).await;
+        }
+    }
+
+    /// Ends workers in good order, one by one.
+    pub(crate) async fn close(&mut self) {
+        for pid in self.pids() {
+            self.close_one(pid).await;
+        }
+    }
+
+    pub(crate) async fn close_one(&mut self, pid: u32) {
+        self.tell(pid, "close").await;
+        self.hears(pid, "closed").await;
+        assert!(self.ended(pid).await.success());
     }
 
     /// Waits for its end.

@@ -9,24 +9,26 @@ use tokio::time::sleep;
 use crate::{
     crew::{Crew, Line},
     figures::Figures,
-    scratch::Scratch,
+    hand_over::assert_hinted,
+    scene::LEASE,
+    storage::{Storage, on},
 };
 
-const LEASE: Duration = Duration::from_secs(3);
 const AFTER_A_KILL: Duration = Duration::from_secs(4);
 const AFTER_CTRL_C: Duration = Duration::from_millis(300);
 
 struct Race {
     crew: Crew,
+    url: String,
     leader: Line,
 }
 
 impl Race {
-    async fn of(count: usize, scratch: &Scratch) -> Self {
-        let mut crew = Crew::of_failover(scratch, LEASE);
-        crew.start();
+    async fn of(count: usize, storage: &Storage) -> Self {
+        let (mut crew, url) = (Crew::of_failover(LEASE), storage.url());
+        crew.start(&url);
         let leader = crew.line(is_elected).await;
-        let mut race = Self { crew, leader };
+        let mut race = Self { crew, url, leader };
         for _ in 1..count {
             race.join().await;
         }
@@ -35,7 +37,7 @@ impl Race {
 
     /// One more candidate, which knows who leads.
     async fn join(&mut self) {
-        let pid = self.crew.start();
+        let pid = self.crew.start(&self.url);
         let leader = format!("pid={} ", self.leader.pid);
         self.crew.line(|line| line.pid == pid && line.text.contains(&leader)).await;
     }
@@ -71,16 +73,32 @@ fn token(line: &Line) -> u64 {
     line.number_after("token")
 }
 
-async fn after_a_kill_the_next_leads_within_a_lease_and_a_second(count: usize) {
-    let scratch = Scratch::new();
-    let figures = Race::of(count, &scratch).await.measure(Signal::KILL, 6).await;
+on!([sqlite] [
+    of_two_processes_the_other_leads_within_a_lease_and_a_second_of_a_kill,
+    of_five_processes_one_leads_within_a_lease_and_a_second_of_a_kill,
+    of_two_processes_the_other_leads_within_300_ms_of_ctrl_c,
+    of_five_processes_one_leads_within_300_ms_of_ctrl_c,
+]);
+
+on!([postgres, mysql, mariadb][a_process_that_is_told_to_end_hands_over_at_once]);
+
+async fn a_process_that_is_told_to_end_hands_over_at_once(storage: Storage) {
+    let mut race = Race::of(2, &storage).await;
+    let interrupted = race.measure(Signal::INT, 6).await;
+    let terminated = race.measure(Signal::TERM, 4).await;
+    println!("Ctrl-C of the leader -> elected: {interrupted}; SIGTERM: {terminated}");
+    assert_hinted(&interrupted);
+    assert_hinted(&terminated);
+}
+
+async fn after_a_kill_the_next_leads_within_a_lease_and_a_second(count: usize, storage: &Storage) {
+    let figures = Race::of(count, storage).await.measure(Signal::KILL, 6).await;
     println!("{count} processes, SIGKILL of the leader -> elected: {figures}");
     assert!(figures.max() <= AFTER_A_KILL, "{figures}");
 }
 
-async fn after_ctrl_c_the_next_leads_within_300_ms(count: usize) {
-    let scratch = Scratch::new();
-    let mut race = Race::of(count, &scratch).await;
+async fn after_ctrl_c_the_next_leads_within_300_ms(count: usize, storage: &Storage) {
+    let mut race = Race::of(count, storage).await;
     let interrupted = race.measure(Signal::INT, 12).await;
     let terminated = race.measure(Signal::TERM, 4).await;
     println!("{count} processes, Ctrl-C of the leader -> elected: {interrupted}; SIGTERM: {terminated}");
@@ -88,22 +106,18 @@ async fn after_ctrl_c_the_next_leads_within_300_ms(count: usize) {
     assert!(terminated.max() <= AFTER_CTRL_C, "{terminated}");
 }
 
-#[tokio::test]
-async fn of_two_processes_the_other_leads_within_a_lease_and_a_second_of_a_kill() {
-    after_a_kill_the_next_leads_within_a_lease_and_a_second(2).await;
+async fn of_two_processes_the_other_leads_within_a_lease_and_a_second_of_a_kill(storage: Storage) {
+    after_a_kill_the_next_leads_within_a_lease_and_a_second(2, &storage).await;
 }
 
-#[tokio::test]
-async fn of_five_processes_one_leads_within_a_lease_and_a_second_of_a_kill() {
-    after_a_kill_the_next_leads_within_a_lease_and_a_second(5).await;
+async fn of_five_processes_one_leads_within_a_lease_and_a_second_of_a_kill(storage: Storage) {
+    after_a_kill_the_next_leads_within_a_lease_and_a_second(5, &storage).await;
 }
 
-#[tokio::test]
-async fn of_two_processes_the_other_leads_within_300_ms_of_ctrl_c() {
-    after_ctrl_c_the_next_leads_within_300_ms(2).await;
+async fn of_two_processes_the_other_leads_within_300_ms_of_ctrl_c(storage: Storage) {
+    after_ctrl_c_the_next_leads_within_300_ms(2, &storage).await;
 }
 
-#[tokio::test]
-async fn of_five_processes_one_leads_within_300_ms_of_ctrl_c() {
-    after_ctrl_c_the_next_leads_within_300_ms(5).await;
+async fn of_five_processes_one_leads_within_300_ms_of_ctrl_c(storage: Storage) {
+    after_ctrl_c_the_next_leads_within_300_ms(5, &storage).await;
 }

@@ -15,14 +15,15 @@ impl Figures {
         *self.0.last().expect("something was measured")
     }
 
-    fn median(&self) -> Duration {
+    pub(crate) fn median(&self) -> Duration {
         self.0[self.0.len() / 2]
     }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (median, max) = (self.median().as_millis(), self.max().as_millis());
-        write!(f, "median {median} ms, max {max} ms of {}", self.0.len())
+        let late = self.0[self.0.len() * 99 / 100].as_secs_f64() * 1e3;
+        let (median, max) = (self.median().as_secs_f64() * 1e3, self.max().as_secs_f64() * 1e3);
+        write!(f, "median {median:.1} ms, p99 {late:.1} ms, max {max:.1} ms of {}", self.0.len())
     }
 }

@@ -1,4 +1,4 @@
-//! Several processes on one SQLite file, killed, stopped and started anew.
+//! Several processes on one storage, killed, stopped and started anew.
 //!
 //! They take real time and all of the machine; `.config/nextest.toml` runs them one by one.
 
@@ -7,12 +7,19 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a check panics on every record but the expected one")]
 
 mod chaos;
+mod clocks;
 mod crew;
+mod cut_off;
 mod dice;
 mod failover;
 mod figures;
+mod hand_over;
 mod locks;
+mod mended;
+mod outages;
+mod scene;
 mod scratch;
 mod stopped;
+mod storage;
 mod storages;
 mod testimony;

@@ -1,4 +1,4 @@
-//! A directory of its own for each test, with the file in it.
+//! A directory of its own for each test.
 
 use std::{
     fs, io,
@@ -26,8 +26,9 @@ impl Scratch {
         &self.0
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("sqlite://{}", self.path("simba.db").display())
+    /// The URL of a file in it.
+    pub(crate) fn url(&self, name: &str) -> String {
+        format!("sqlite://{}", self.path(name).display())
     }
 
     /// The logs of all workers of this test.

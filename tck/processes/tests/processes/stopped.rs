@@ -3,29 +3,30 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use simba_processes::{Log, Record, now};
+use simba_processes::{Record, now};
 use tokio::time::sleep;
 
 use crate::{
     crew::Crew,
-    scratch::{Scratch, let_go},
+    scene::LEASE,
+    scratch::Scratch,
+    storage::{Storage, on},
     testimony::Testimony,
 };
 
-const LEASE: Duration = Duration::from_secs(3);
+on!([sqlite, postgres, mysql, mariadb]
+    [a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else]);
 
-#[tokio::test]
-async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else() {
+async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else(storage: Storage) {
     let scratch = Scratch::new();
-    let mut crew = Crew::of_workers("lead", &scratch, LEASE);
-    let a = crew.start();
+    let mut crew = Crew::of_workers(&scratch, LEASE);
+    let a = crew.join(&storage.url(), &["lead"]).await;
     let first = crew.hears(a, "elected").await.number_after("elected");
-    let b = crew.start();
-    crew.hears(b, "ready").await;
+    let b = crew.join(&storage.url(), &["lead"]).await;
     crew.tell(a, "write").await;
     crew.hears(a, &format!("Accepted {first}")).await;
 
-    stop(&crew, a, &scratch).await;
+    crew.halt(a, &storage, &scratch).await;
     let second = crew.hears(b, "elected").await.number_after("elected");
     assert!(second > first);
     crew.tell(b, "write").await;
@@ -38,24 +39,16 @@ async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_
     // Whichever comes first, the order or the end of the term: the write is fenced.
     crew.line(|line| line.pid == a && line.text.starts_with(&format!("Refused {first}"))).await;
 
-    crew.tell(b, "close").await;
-    crew.hears(b, "closed").await;
+    crew.close_one(b).await;
     let third = crew.hears(a, "elected").await.number_after("elected");
     assert!(third > second);
-    crew.tell(a, "close").await;
-    crew.hears(a, "closed").await;
-    check(&scratch, first, third, resumed);
+    crew.close_one(a).await;
+    check(&scratch, a, first, third, resumed);
 }
 
-/// Stops it, but not inside of a write: that would block the file for all.
-async fn stop(crew: &Crew, pid: u32, scratch: &Scratch) {
-    let lock = scratch.hold("simba.db").await;
-    crew.signal(pid, Signal::STOP);
-    let_go(lock).await;
-}
-
-fn check(scratch: &Scratch, first: u64, third: u64, resumed: Duration) {
-    let log = Log::read(&scratch.path("1.log")).unwrap();
+fn check(scratch: &Scratch, pid: u32, first: u64, third: u64, resumed: Duration) {
+    let testimony = Testimony::of(scratch);
+    let log = testimony.by(pid);
     let valid_later =
         |record: &&Record| matches!(record, Record::Valid { token, at } if *token == first && *at > resumed);
     assert_eq!(log.iter().find(valid_later), None, "valid after it was resumed");
@@ -71,5 +64,5 @@ fn check(scratch: &Scratch, first: u64, third: u64, resumed: Duration) {
         })
     };
     assert!(session(first).is_some() && session(first) != session(third), "the session is a new one");
-    Testimony::of(scratch).check();
+    testimony.check();
 }

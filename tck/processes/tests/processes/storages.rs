@@ -8,6 +8,7 @@ use std::{
 };
 
 use simba_processes::now;
+use simba_servers::APP_PASSWORD;
 use sqlx::Executor;
 use tokio::{process::Command, time::timeout};
 
@@ -15,6 +16,9 @@ use crate::scratch::{Scratch, let_go};
 
 /// SQLite waits for 5 s for a file that another process has locked.
 const BOUND: Duration = Duration::from_secs(15);
+
+/// A wrong password.
+pub(crate) const GUESS: &str = "a-guess-at-it";
 
 /// Whose files the file system protects from everybody but root.
 const NOBODY: u32 = 65534;
@@ -28,7 +32,7 @@ async fn output_of(command: &mut Command) -> Output {
     timeout(BOUND, output).await.expect("it ends within the bound").expect("it starts")
 }
 
-async fn refuses(storage: &str, part: &str) {
+pub(crate) async fn refuses(storage: &str, part: &str) {
     let begun = now();
     let output = failover(&["--storage", storage, "--lease", "3"]).await;
     println!("{:>5} ms", (now() - begun).as_millis());
@@ -42,11 +46,8 @@ fn is_refusal(output: Output, part: &str) {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(error.starts_with("failover: ") && error.contains(part), "{error}");
+    assert!(!error.contains(APP_PASSWORD) && !error.contains(GUESS), "a password is shown: {error}");
     assert!(output.stdout.is_empty());
-}
-
-fn url(scratch: &Scratch, name: &str) -> String {
-    format!("sqlite://{}", scratch.path(name).display())
 }
 
 #[tokio::test]
@@ -61,8 +62,8 @@ async fn a_url_that_names_no_storage() {
 #[tokio::test]
 async fn a_path_that_cannot_be_written() {
     let scratch = Scratch::new();
-    refuses(&url(&scratch, "no/where.db"), "does not exist: create it").await;
-    refuses(&url(&scratch, ""), "name a file in it").await;
+    refuses(&scratch.url("no/where.db"), "does not exist: create it").await;
+    refuses(&scratch.url(""), "name a file in it").await;
     // Root may write everywhere but here.
     refuses("sqlite:///proc/simba.db", "/proc/simba.db").await;
 }
@@ -71,7 +72,7 @@ async fn a_path_that_cannot_be_written() {
 async fn a_file_that_is_no_database() {
     let scratch = Scratch::new();
     fs::write(scratch.path("notes.txt"), "not a database, whatever its name ".repeat(100)).unwrap();
-    refuses(&url(&scratch, "notes.txt"), "is no SQLite database: name another file").await;
+    refuses(&scratch.url("notes.txt"), "is no SQLite database: name another file").await;
 }
 
 /// Root may write whatever it wants, so the program runs as nobody then, from where nobody can read it.
@@ -83,7 +84,7 @@ async fn a_file_that_may_not_be_written() {
     fs::copy(env!("CARGO_BIN_EXE_failover"), scratch.path("failover")).unwrap();
 
     let mut command = Command::new(scratch.path("failover"));
-    command.args(["--storage", &url(&scratch, "fixed.db")]);
+    command.args(["--storage", &scratch.url("fixed.db")]);
     if rustix::process::geteuid().is_root() {
         fs::set_permissions(scratch.directory(), Permissions::from_mode(0o755)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
@@ -96,24 +97,24 @@ async fn tables_of_others() {
     let scratch = Scratch::new();
     let mut driver = scratch.driver("foreign.db").await;
     driver.execute("create table simba_session (id integer primary key)").await.unwrap();
-    refuses(&url(&scratch, "foreign.db"), "sql/init-simba-sqlite.sql").await;
+    refuses(&scratch.url("foreign.db"), "sql/init-simba-sqlite.sql").await;
 }
 
 #[tokio::test]
 async fn a_locked_file() {
     let scratch = Scratch::new();
     let lock = scratch.hold("new.db").await;
-    refuses(&url(&scratch, "new.db"), "is locked").await;
+    refuses(&scratch.url("new.db"), "is locked").await;
     let_go(lock).await;
 
     // The same for a file that is in use already.
-    let mut crew = crate::crew::Crew::of_failover(&scratch, Duration::from_secs(3));
-    let pid = crew.start();
+    let mut crew = crate::crew::Crew::of_failover(Duration::from_secs(3));
+    let pid = crew.start(&scratch.url("simba.db"));
     crew.hears(pid, "ELECTED").await;
     crew.kill(pid).await;
     let lock = scratch.hold("simba.db").await;
     // Here the call ends sooner than the wait for the file.
-    refuses(&scratch.url(), "locked by another").await;
+    refuses(&scratch.url("simba.db"), "locked by another").await;
     let_go(lock).await;
 }
 

@@ -6,8 +6,17 @@ use simba_processes::{Log, Record};
 
 use crate::scratch::Scratch;
 
-/// All logs of a test.
-pub(crate) struct Testimony(Vec<Vec<Record>>);
+/// All logs of a test, by the process ids of their writers.
+pub(crate) struct Testimony(BTreeMap<u32, Vec<Record>>);
+
+/// A term that was seen valid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leading {
+    pub(crate) pid: u32,
+    pub(crate) token: u64,
+    /// When it was seen, by the clock of all processes.
+    pub(crate) at: Duration,
+}
 
 /// From the first to the last look that found a term valid.
 struct Seen {
@@ -18,15 +27,31 @@ struct Seen {
 impl Testimony {
     pub(crate) fn of(scratch: &Scratch) -> Self {
         let read = |path: &Path| Log::read(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let pid = |path: &Path| path.file_stem()?.to_str()?.parse().ok();
         let logs = scratch.logs().expect("the directory is there");
-        Self(logs.iter().map(|path| read(path)).collect())
+        Self(logs.iter().map(|path| (pid(path).expect("named by a process id"), read(path))).collect())
+    }
+
+    /// The records of one process.
+    pub(crate) fn by(&self, pid: u32) -> &[Record] {
+        &self.0[&pid]
+    }
+
+    /// The first look that found a term with a higher token valid, at that time or later.
+    pub(crate) fn leading(&self, above: u64, since: Duration) -> Option<Leading> {
+        let all = self.0.iter().flat_map(|(pid, log)| log.iter().map(|record| (*pid, record)));
+        let valid = all.filter_map(|(pid, record)| match record {
+            Record::Valid { token, at } => Some(Leading { pid, token: *token, at: *at }),
+            _ => None,
+        });
+        valid.filter(|seen| seen.token > above && seen.at >= since).min_by_key(|seen| seen.at)
     }
 
     /// Checks everything, and tells how many terms were seen valid.
     pub(crate) fn check(&self) -> usize {
-        self.0.iter().for_each(|log| check_alone(log));
+        self.0.values().for_each(|log| check_alone(log));
         let mut terms: BTreeMap<u64, Seen> = BTreeMap::new();
-        for log in &self.0 {
+        for log in self.0.values() {
             let seen = seen(log);
             for token in seen.keys() {
                 assert!(!terms.contains_key(token), "two processes saw a term with token {token}");

@@ -45,7 +45,8 @@ struct CutOff;
 pub(super) async fn run(way: Arc<Way>, mut client: TcpStream) {
     way.pass(now()).await;
     // The client is cut off where the server cannot be reached.
-    let Ok(mut server) = TcpStream::connect(way.target).await else { return };
+    let target = *way.target();
+    let Ok(mut server) = TcpStream::connect(target).await else { return };
     end_by_reset(&server);
     for stream in [&client, &server] {
         // Only a matter of speed.

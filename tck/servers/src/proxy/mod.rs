@@ -33,7 +33,7 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Way {
     port: Port,
-    target: SocketAddr,
+    target: Mutex<SocketAddr>,
     condition: watch::Sender<Condition>,
     round_trips: AtomicU64,
     links: Mutex<Vec<Task>>,
@@ -50,7 +50,7 @@ impl Proxy {
     pub async fn before(target: SocketAddr) -> Self {
         let way = Way {
             port: Port::new(),
-            target,
+            target: Mutex::new(target),
             condition: watch::Sender::new(Condition::Sound),
             round_trips: AtomicU64::new(0),
             links: Mutex::new(Vec::new()),
@@ -129,6 +129,11 @@ impl Proxy {
         self.reset().await;
     }
 
+    /// Leads new connections to another address; those that are there stay.
+    pub fn lead_to(&self, target: SocketAddr) {
+        *self.way.target() = target;
+    }
+
     /// How often a client began to send after the server's last answer, over all connections since the start:
     /// at least one for each call.
     pub fn round_trips(&self) -> u64 {
@@ -155,6 +160,10 @@ impl Proxy {
 }
 
 impl Way {
+    fn target(&self) -> MutexGuard<'_, SocketAddr> {
+        self.target.lock().expect("nobody panics while holding it")
+    }
+
     fn links(&self) -> MutexGuard<'_, Vec<Task>> {
         self.links.lock().expect("nobody panics while holding it")
     }

@@ -1,4 +1,4 @@
-//! Adds one to the counter under a lock, again and again: read, wait, write. Order: `close`.
+//! Adds one to the counter under a lock, again and again: read, wait, write.
 
 use std::time::Duration;
 
@@ -6,31 +6,15 @@ use simba_actors::{Lock, LockError};
 use simba_processes::{Counter, Verdict};
 use tokio::time::sleep;
 
-use super::{Failure, Orders, Task, answer};
+use super::{Failure, PATIENCE};
 
 /// Between reading and writing: long enough that a kill often hits it.
 const WORK: Duration = Duration::from_millis(5);
-/// Longer than a killed holder's lease.
-const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn count(task: &Task, mut orders: Orders) -> Result<(), Failure> {
-    let simba = task.connect().await?;
-    let mut counter = Counter::open(&task.url).await?;
-    let lock = simba.lock("counter")?;
-    answer("ready");
+pub(crate) async fn count(lock: Lock, mut counter: Counter) -> Result<(), Failure> {
     loop {
-        tokio::select! {
-            order = orders.next() => match order?.as_deref() {
-                Some("close") => break,
-                Some(order) => return Err(format!("no order: {order}").into()),
-                None => return Ok(()),
-            },
-            outcome = add_one(&lock, &mut counter) => outcome?,
-        }
+        add_one(&lock, &mut counter).await?;
     }
-    simba.close().await?;
-    answer("closed");
-    Ok(())
 }
 
 /// Does not look whether the term is still valid: the token alone must keep the counter right.

@@ -1,20 +1,19 @@
 //! Contends for `leader`, logs what becomes of each term, and writes to the fence under its token.
-//!
-//! Orders: `pump` writes every few milliseconds from now on, while the term is valid; `write` writes once,
-//! valid or not, and answers what the fence said; `close` ends in good order.
 
 use std::{
+    path::Path,
+    process,
     sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
 use actix::prelude::*;
-use simba_actors::{Elected, Revoked, Term};
+use simba_actors::{Elected, Election, Revoked, Simba, Term};
 use simba_processes::{Fence, Log, Record, Verdict, now};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Failure, Orders, Task, answer};
+use super::{Failure, answer};
 
 /// How often the term is looked at.
 const LOOK: Duration = Duration::from_millis(2);
@@ -61,36 +60,54 @@ impl Handler<Revoked> for Seat {
     }
 }
 
-pub(crate) async fn lead(task: &Task, mut orders: Orders) -> Result<(), Failure> {
-    let (newest, log) = (Newest::default(), Arc::new(Log::open(&task.log)?));
-    watch(newest.clone(), Arc::clone(&log))?;
-    let simba = task.connect().await?;
-    let mut fence = Fence::open(&task.url).await?;
-    let seat = Seat { newest: newest.clone(), log: Arc::clone(&log) }.start();
-    let _election = simba.election("leader")?.start(&seat).await?;
-    answer("ready");
+/// The election of this process, and what becomes of its terms.
+pub(crate) struct Lead {
+    newest: Newest,
+    log: Arc<Log>,
+    seat: Addr<Seat>,
+    election: Option<Election>,
+}
 
-    let mut pump = interval(PUMP);
-    pump.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut pumps = false;
-    loop {
-        tokio::select! {
-            order = orders.next() => match order?.as_deref() {
-                Some("pump") => pumps = true,
-                Some("write") => {
-                    let term = newest.get().ok_or("no term yet")?;
-                    answer(&format!("{:?} {}", fence.write(term.token().get()).await?, term.token()));
-                }
-                Some("close") => break,
-                Some(order) => return Err(format!("no order: {order}").into()),
-                None => return Ok(()),
-            },
-            _ = pump.tick(), if pumps => write_while_valid(&newest, &mut fence, &log).await,
+impl Lead {
+    pub(crate) fn new(directory: &Path) -> Result<Self, Failure> {
+        let newest = Newest::default();
+        let log = Arc::new(Log::open(directory, process::id())?);
+        watch(newest.clone(), Arc::clone(&log))?;
+        let seat = Seat { newest: newest.clone(), log: Arc::clone(&log) }.start();
+        Ok(Self { newest, log, seat, election: None })
+    }
+
+    pub(crate) async fn contend(&mut self, simba: &Simba) -> Result<(), Failure> {
+        self.election = Some(simba.election("leader")?.start(&self.seat).await?);
+        answer("contends");
+        Ok(())
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), Failure> {
+        self.election.take().ok_or("no election")?.stop().await;
+        answer("stopped");
+        Ok(())
+    }
+
+    /// Whether the term is valid or not.
+    pub(crate) async fn write(&self, mut fence: Fence) -> Result<(), Failure> {
+        let term = self.newest.get().ok_or("no term yet")?;
+        answer(&format!("{:?} {}", fence.write(term.token().get()).await?, term.token()));
+        Ok(())
+    }
+
+    /// Never ends.
+    pub(crate) fn pump(&self, mut fence: Fence) -> impl Future<Output = Result<(), Failure>> + use<> {
+        let (newest, log) = (self.newest.clone(), Arc::clone(&self.log));
+        let mut pump = interval(PUMP);
+        pump.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        async move {
+            loop {
+                pump.tick().await;
+                write_while_valid(&newest, &mut fence, &log).await;
+            }
         }
     }
-    simba.close().await?;
-    answer("closed");
-    Ok(())
 }
 
 /// A write that is refused although its term is valid even afterwards shows two valid terms.

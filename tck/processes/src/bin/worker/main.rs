@@ -1,41 +1,46 @@
-//! A process that contends until it is killed: `worker lead|count|hold URL LEASE_MS LOG`.
+//! A process that does what it is told until it is killed: `worker URL LEASE_MS DIRECTORY`.
 //!
-//! It obeys one order per line of its standard input, and ends with it, and so with the test that started
-//! it. What it does is in the three modules.
+//! The leases are in the storage that the URL names; what they protect, and this process's log, in the
+//! directory. It obeys one order per line of its standard input, and ends with it, and so with the test that
+//! started it.
+//!
+//! | order | |
+//! |---|---|
+//! | `lead` | contends for `leader` from now on |
+//! | `pump` | writes to the fence every few milliseconds from now on, while the term is valid |
+//! | `write` | writes to the fence once, valid or not, and answers what it said |
+//! | `stop` | stops the election |
+//! | `count` | adds to the counter from now on, each time under a lock |
+//! | `hold` | acquires a lock, and holds it until `release` |
+//! | `exit` | leaves without a word |
+//! | `close` | ends in good order |
 
 mod count;
-mod hold;
 mod lead;
 
 use std::{env, error::Error, path::PathBuf, process, time::Duration};
 
-use simba_actors::{Simba, SimbaConfig};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use simba_actors::{Events, LockTerm, Simba, SimbaConfig, SimbaEvent};
+use simba_processes::{Counter, Fence};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines, Stdin},
+    task::JoinHandle,
+};
+
+use lead::Lead;
 
 type Failure = Box<dyn Error>;
 
-/// What the test says on the command line.
-struct Task {
-    url: String,
-    lease: Duration,
-    log: PathBuf,
-}
+/// Longer than any outage that a test makes, and a lease.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-impl Task {
-    async fn connect(&self) -> Result<Simba, Failure> {
-        let config = SimbaConfig::builder().lease(self.lease).build()?;
-        Ok(Simba::builder().url(&self.url).config(config).connect().await?)
-    }
-}
-
-/// The lines that the test writes.
-struct Orders(Lines<BufReader<Stdin>>);
-
-impl Orders {
-    /// The next order; `None` when the test is gone.
-    async fn next(&mut self) -> Result<Option<String>, Failure> {
-        Ok(self.0.next_line().await?)
-    }
+/// What the process is about.
+struct Worker {
+    simba: Simba,
+    directory: PathBuf,
+    lead: Lead,
+    held: Option<LockTerm>,
+    jobs: Vec<JoinHandle<()>>,
 }
 
 fn main() {
@@ -49,15 +54,80 @@ fn main() {
 
 async fn run() -> Result<(), Failure> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [what, url, lease, log] = arguments.try_into().map_err(|_| "worker WHAT URL LEASE_MS LOG")?;
-    let lease = Duration::from_millis(lease.parse()?);
-    let task = Task { url, lease, log: log.into() };
-    let orders = Orders(BufReader::new(tokio::io::stdin()).lines());
-    match what.as_str() {
-        "lead" => lead::lead(&task, orders).await,
-        "count" => count::count(&task, orders).await,
-        "hold" => hold::hold(&task, orders).await,
-        _ => Err(format!("no worker can {what}").into()),
+    let [url, lease, directory] = arguments.try_into().map_err(|_| "worker URL LEASE_MS DIRECTORY")?;
+    let config = SimbaConfig::builder().lease(Duration::from_millis(lease.parse()?)).build()?;
+    let simba = Simba::builder().url(url).config(config).connect().await?;
+    actix::spawn(tell(simba.events()));
+    answer("ready");
+    let directory = PathBuf::from(directory);
+    let lead = Lead::new(&directory)?;
+    let worker = Worker { simba, directory, lead, held: None, jobs: Vec::new() };
+    worker.obey(BufReader::new(tokio::io::stdin()).lines()).await
+}
+
+impl Worker {
+    async fn obey(mut self, mut orders: Lines<BufReader<Stdin>>) -> Result<(), Failure> {
+        while let Some(order) = orders.next_line().await? {
+            match order.as_str() {
+                "lead" => self.lead.contend(&self.simba).await?,
+                "pump" => {
+                    let pump = self.lead.pump(Fence::open(&self.directory).await?);
+                    self.go(pump);
+                }
+                "write" => self.lead.write(Fence::open(&self.directory).await?).await?,
+                "stop" => self.lead.stop().await?,
+                "count" => {
+                    let counter = Counter::open(&self.directory).await?;
+                    self.go(count::count(self.simba.lock("counter")?, counter));
+                }
+                "hold" => {
+                    let term = self.simba.lock("held")?.acquire(PATIENCE).await?;
+                    answer(&format!("held {}", term.token()));
+                    self.held = Some(term);
+                }
+                "release" => {
+                    self.held.take().ok_or("nothing is held")?.release().await?;
+                    answer("released");
+                }
+                "exit" => process::exit(0),
+                "close" => return self.close().await,
+                _ => return Err(format!("no order: {order}").into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A job that fails takes the process with it.
+    fn go(&mut self, job: impl Future<Output = Result<(), Failure>> + 'static) {
+        self.jobs.push(actix::spawn(async {
+            if let Err(error) = job.await {
+                answer(&format!("failed {error}"));
+                process::exit(1);
+            }
+        }));
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        self.jobs.iter().for_each(JoinHandle::abort);
+        self.simba.close().await?;
+        answer("closed");
+        Ok(())
+    }
+}
+
+/// Says what becomes of the session; terms are told by who has them.
+async fn tell(mut events: Events) {
+    while let Some(event) = events.next().await {
+        if !matches!(
+            event,
+            SimbaEvent::Elected { .. }
+                | SimbaEvent::Revoked { .. }
+                | SimbaEvent::LockAcquired { .. }
+                | SimbaEvent::LockReleased { .. }
+                | SimbaEvent::Released { .. }
+        ) {
+            answer(&format!("event {event:?}"));
+        }
     }
 }
 

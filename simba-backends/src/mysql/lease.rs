@@ -1,0 +1,156 @@
+//! Leases: acquire, release, inspect.
+
+use std::collections::BTreeSet;
+
+use sqlx::mysql::MySqlRow;
+
+use super::{
+    Lane, MySqlBackend, column,
+    message::{self, Message, all, literal, now},
+    take,
+};
+use crate::{
+    Acquired, Acquisition, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
+    sql::{self, integer, token},
+};
+
+/// How many names travel in one message.
+const CHUNK: usize = 1000;
+
+/// Names with the tokens that they are released with, as a table.
+const LEASES: &str = "json_table(@simba_leases, '$[*]' columns (
+    name varchar(128) character set ascii path '$[0]', token bigint path '$[1]'))";
+
+pub(super) async fn acquire(
+    backend: &MySqlBackend,
+    session: &SessionId,
+    names: &[LeaseName],
+) -> Result<Acquired, BackendError> {
+    // Whoever inserts names in the same order makes no deadlock.
+    let names: Vec<LeaseName> = names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    let mut answers = Vec::with_capacity(names.len());
+    for (nth, chunk) in names.chunks(CHUNK).enumerate() {
+        match take::names(backend, session, chunk).await {
+            Ok(Acquired::Answers(more)) => answers.extend(more),
+            Ok(Acquired::Expired) => return Ok(Acquired::Expired),
+            Err(error) if nth == 0 => return Err(error),
+            Err(error) => {
+                let rest = &names[nth * CHUNK..];
+                answers.extend(rest.iter().map(|name| (name.clone(), Acquisition::Failed(error.clone()))));
+                break;
+            }
+        }
+    }
+    Ok(Acquired::Answers(answers))
+}
+
+/// What a row of a lease says.
+pub(super) struct Stored {
+    /// The holder, dead or alive, unless the lease is free.
+    pub(super) holder: Option<SessionId>,
+    pub(super) token: Token,
+}
+
+impl Stored {
+    pub(super) fn read(name: &LeaseName, row: &MySqlRow) -> Result<Self, BackendError> {
+        let corrupt = |what| sql::corrupt("simba_lease", name.as_str(), what);
+        let token = token(row, "token").ok_or_else(|| corrupt("its token is no positive integer"))?;
+        let holder = column(row, "session_id").ok_or_else(|| corrupt("its session_id is no text"))?;
+        if holder.is_empty() {
+            return Ok(Self { holder: None, token });
+        }
+        Ok(Self { holder: Some(sql::session(&holder, "simba_lease", name.as_str())?), token })
+    }
+}
+
+pub(super) async fn release(
+    backend: &MySqlBackend,
+    session: &SessionId,
+    leases: &[(LeaseName, Token)],
+) -> Result<Vec<(LeaseName, Release)>, BackendError> {
+    let mut leases = leases.to_vec();
+    leases.sort();
+    let mut answers: Vec<(LeaseName, Release)> = Vec::with_capacity(leases.len());
+    for chunk in leases.chunks(CHUNK) {
+        let result = release_chunk(backend, session, chunk).await;
+        match result {
+            Err(error) if answers.is_empty() => return Err(error),
+            result => answers.extend(chunk.iter().map(|lease| (lease.0.clone(), released(lease, &result)))),
+        }
+    }
+    Ok(answers)
+}
+
+fn released(lease: &(LeaseName, Token), result: &Result<BTreeSet<(String, Token)>, BackendError>) -> Release {
+    let (name, token) = lease;
+    match result {
+        Ok(left) if left.contains(&(name.to_string(), *token)) => Release::Failed(BackendError::new(
+            ErrorKind::Timeout,
+            Outcome::NotApplied,
+            format!(
+                "the row of {name} in simba_lease is locked: find the transaction that holds it \
+                 (information_schema.innodb_trx) and end it"
+            ),
+        )),
+        Ok(_) => Release::Gone,
+        Err(error) => Release::Failed(error.clone()),
+    }
+}
+
+/// Releases what nobody has locked, and tells what it had to leave.
+async fn release_chunk(
+    backend: &MySqlBackend,
+    session: &SessionId,
+    leases: &[(LeaseName, Token)],
+) -> Result<BTreeSet<(String, Token)>, BackendError> {
+    let id = literal(session);
+    let mut message = Message::default();
+    message.add(format!("set @simba_leases = {}", message::leases(leases)));
+    message.alone(format!(
+        concat!(
+            "update (select straight_join x.name
+                from {leases} p join simba_lease x force index (primary) on x.name = p.name
+                where x.token = p.token and x.session_id = {id} ",
+            all!(),
+            " {locked}) t straight_join simba_lease l force index (primary) on l.name = t.name
+            set l.session_id = ''"
+        ),
+        leases = LEASES,
+        id = id,
+        locked = backend.flavour().locked("x")
+    ));
+    let left = message.alone(format!(
+        "select straight_join l.name, l.token from {LEASES} p join simba_lease l on l.name = p.name
+        where l.token = p.token and l.session_id = {id}"
+    ));
+    let answer = backend.send(Lane::Calls, message).await?;
+    backend.shared.freed.tell(leases.iter().map(|(name, _)| name.clone()).collect());
+    let lease = |row: &MySqlRow| Some((column(row, "name")?, token(row, "token")?));
+    Ok(answer.rows(left).iter().filter_map(lease).collect())
+}
+
+pub(super) async fn inspect(
+    backend: &MySqlBackend,
+    name: &LeaseName,
+) -> Result<Option<Holder>, BackendError> {
+    let mut message = Message::default();
+    let lease = message.alone(format!(
+        concat!(
+            "select l.session_id, l.token, s.metadata, s.expires_at, ",
+            now!(),
+            " as now from simba_lease l left join simba_session s on s.session_id = l.session_id
+            where l.name = {}"
+        ),
+        literal(name)
+    ));
+    let answer = backend.send(Lane::Calls, message).await?;
+    let Some(found) = answer.rows(lease).first() else { return Ok(None) };
+    let Stored { holder: Some(session), token } = Stored::read(name, found)? else { return Ok(None) };
+    match integer(found, "expires_at").zip(integer(found, "now")) {
+        Some((expires_at, now)) if expires_at > now => {
+            let metadata = sql::metadata(sql::text(found, "metadata"), &session)?;
+            Ok(Some(Holder { session, metadata, token, free_in: Some(sql::span(expires_at, now)) }))
+        }
+        Some(_) | None => Ok(None),
+    }
+}

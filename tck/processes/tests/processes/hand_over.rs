@@ -1,0 +1,51 @@
+//! How long a name is without a leader when its leader stops in good order.
+
+use std::time::Duration;
+
+use simba_processes::now;
+use tokio::time::sleep;
+
+use crate::{
+    crew::Crew,
+    figures::Figures,
+    scene::{LEASE, RENEW},
+    scratch::Scratch,
+    storage::{Storage, on},
+    testimony::Testimony,
+};
+
+on!([sqlite, postgres, mysql, mariadb][an_election_that_is_stopped_hands_over_at_once]);
+
+async fn an_election_that_is_stopped_hands_over_at_once(storage: Storage) {
+    let rounds = match &storage {
+        Storage::Postgres(_) => 100,
+        Storage::Sqlite(_) | Storage::MySql(_) => 30,
+    };
+    let scratch = Scratch::new();
+    let mut crew = Crew::of_workers(&scratch, LEASE);
+    let mut leader = crew.join(&storage.url(), &["lead"]).await;
+    crew.hears(leader, "elected").await;
+    let mut waiter = crew.join(&storage.url(), &["lead"]).await;
+    crew.hears(waiter, "contends").await;
+
+    let mut figures = Figures::default();
+    for round in 0..rounds {
+        // Until it waits, and out of step with everything that has a pace.
+        sleep(Duration::from_millis(50 + round * 37 % 100)).await;
+        let told = now();
+        crew.tell(leader, "stop").await;
+        figures.add(crew.hears(waiter, "elected").await.at - told);
+        crew.tell(leader, "lead").await;
+        (leader, waiter) = (waiter, leader);
+    }
+    crew.close().await;
+    let terms = Testimony::of(&scratch).check();
+    println!("election stopped -> another is elected: {figures}; {terms} terms");
+    assert_hinted(&figures);
+}
+
+/// Who is not told tries every renew / 2 and more; half of them would take longer than half of that.
+pub(crate) fn assert_hinted(figures: &Figures) {
+    assert!(figures.median() < RENEW / 6, "nobody was told of the release: {figures}");
+    assert!(figures.max() < LEASE, "a release was missed: {figures}");
+}

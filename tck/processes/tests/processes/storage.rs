@@ -1,0 +1,157 @@
+//! Where a test keeps its leases.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use simba_servers::{APP_PASSWORD, Flavour, Lacking, MySql, Offset, Postgres};
+use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
+
+use crate::scratch::Scratch;
+
+/// The file of [`Storage::Sqlite`].
+pub(crate) const SQLITE: &str = "simba.db";
+
+pub(crate) enum Storage {
+    Sqlite(Scratch),
+    Postgres(Postgres),
+    MySql(MySql),
+}
+
+/// The verb of whichever server it is.
+macro_rules! of_server {
+    ($storage:expr, $server:ident => $does:expr) => {
+        match $storage {
+            Storage::Sqlite(_) => unreachable!("a file is no server"),
+            Storage::Postgres($server) => $does,
+            Storage::MySql($server) => $does,
+        }
+    };
+}
+
+impl Storage {
+    pub(crate) async fn sqlite() -> Self {
+        Self::Sqlite(Scratch::new())
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        Self::Postgres(Postgres::start().await).with_tables().await
+    }
+
+    pub(crate) async fn mysql() -> Self {
+        Self::MySql(MySql::start(Flavour::MySql).await).with_tables().await
+    }
+
+    pub(crate) async fn mariadb() -> Self {
+        Self::MySql(MySql::start(Flavour::MariaDb).await).with_tables().await
+    }
+
+    async fn with_tables(self) -> Self {
+        self.create_tables().await;
+        self
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Sqlite(file) => file.url(SQLITE),
+            Self::Postgres(server) => server.url().to_owned(),
+            Self::MySql(server) => server.url().to_owned(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        of_server!(self, server => server.address())
+    }
+
+    /// Whether the test may do to the server what it wants; says so if not.
+    pub(crate) fn is_ours(&self) -> bool {
+        let ours = of_server!(self, server => server.pid()).is_some();
+        if !ours {
+            println!("not tested: the server was there before the test");
+        }
+        ours
+    }
+
+    pub(crate) async fn kill(&self) {
+        done(of_server!(self, server => server.kill().await));
+    }
+
+    pub(crate) async fn start_again(&self) {
+        done(of_server!(self, server => server.start_again().await));
+    }
+
+    pub(crate) async fn read_only(&self) {
+        done(of_server!(self, server => server.read_only().await));
+    }
+
+    pub(crate) async fn read_write(&self) {
+        done(of_server!(self, server => server.read_write().await));
+    }
+
+    pub(crate) fn step_clock(&self, offset: Offset) {
+        done(of_server!(self, server => server.step_clock(offset)));
+    }
+
+    /// Runs the script that users run.
+    pub(crate) async fn create_tables(&self) {
+        let script = self.script();
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = std::fs::read_to_string(root.join(script)).unwrap();
+        run(&self.url(), &text).await;
+    }
+
+    /// What is named to users whose tables are missing.
+    pub(crate) fn script(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sql/init-simba-sqlite.sql",
+            Self::Postgres(_) => "sql/init-simba-postgresql.sql",
+            Self::MySql(_) => "sql/init-simba-mysql.sql",
+        }
+    }
+
+    pub(crate) async fn drop_tables(&self) {
+        run(&self.url(), "drop table simba_member; drop table simba_lease; drop table simba_session").await;
+    }
+
+    /// Gives the user of [`url`](Self::url) another password.
+    pub(crate) async fn change_password(&self, password: &str) {
+        let change = match self {
+            Self::Sqlite(_) => unreachable!("a file has no password"),
+            Self::Postgres(_) => format!("alter role app password '{password}'"),
+            Self::MySql(_) => format!("alter user 'app'@'%' identified by '{password}'"),
+        };
+        run(of_server!(self, server => server.admin_url()), &change).await;
+    }
+
+    /// The URL, with something else in place of the password.
+    pub(crate) fn url_with_password(&self, password: &str) -> String {
+        self.url().replacen(APP_PASSWORD, password, 1)
+    }
+}
+
+fn done(verb: Lacking) {
+    verb.expect("the server is ours");
+}
+
+async fn run(url: &str, statements: &str) {
+    let statements = sqlx::raw_sql(AssertSqlSafe(statements));
+    if url.starts_with("mysql:") {
+        statements.execute(&mut MySqlConnection::connect(url).await.unwrap()).await.unwrap();
+    } else {
+        statements.execute(&mut PgConnection::connect(url).await.unwrap()).await.unwrap();
+    }
+}
+
+/// One test for each of the storages and each of the scenarios, which are functions of a storage.
+macro_rules! on {
+    ([$($storage:ident),*] $scenarios:tt) => { $(crate::storage::on!(@ $storage $scenarios);)* };
+    (@ $storage:ident [$($scenario:ident),* $(,)?]) => {
+        mod $storage {
+            $(
+                #[tokio::test]
+                async fn $scenario() {
+                    super::$scenario(crate::storage::Storage::$storage().await).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on;

@@ -1,0 +1,18 @@
+//! The MySQL backend keeps the contract in MariaDB.
+
+#![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
+
+#[path = "../mysql/fixture.rs"]
+mod fixture;
+#[path = "../rival/mod.rs"]
+mod rival;
+
+use fixture::Server;
+use simba_servers::Flavour;
+
+/// What the other process is given.
+type Storage = Server;
+
+const FLAVOUR: Flavour = Flavour::MariaDb;
+
+simba_tck::certify!(mariadb, Server);

@@ -1,0 +1,17 @@
+//! The MySQL backend keeps the contract in MySQL.
+
+#![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
+
+mod fixture;
+#[path = "../rival/mod.rs"]
+mod rival;
+
+use fixture::Server;
+use simba_servers::Flavour;
+
+/// What the other process is given.
+type Storage = Server;
+
+const FLAVOUR: Flavour = Flavour::MySql;
+
+simba_tck::certify!(mysql, Server);
