@@ -4,7 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use sqlx::{ConnectOptions, PgPool, Postgres, postgres::PgConnectOptions};
 
-use super::{PostgresBackend, Shared, listen::Listening, notify::Freed, pooler, schema};
+use super::{
+    Hinting, PostgresBackend, Shared,
+    listen::Listening,
+    notify::Freed,
+    plan::{self, Plans},
+    pooler, release, schema, take,
+};
 use crate::{
     BackendError,
     sql::{Connections, PurgeTimer, Server},
@@ -119,8 +125,23 @@ impl PostgresBuilder {
             Tables::Created => schema::create(&server, limit).await?,
         }
         schema::check(&server, limit).await?;
+        let hints = pooler::hinting(&server, self.call_timeout).await?;
+        let plans = match (&self.given, hints) {
+            (Given::Options(_), Hinting::Listen) => Plans::Kept,
+            (Given::Pool(_), _) | (_, Hinting::Off) => Plans::Never,
+        };
+        if plans == Plans::Kept {
+            server.connections().greet(plan::prepare(&[
+                &take::INSERT,
+                &take::TAKE,
+                &take::LOOK,
+                &release::FREE,
+                &release::HELD,
+            ]));
+        }
         let shared = Shared {
-            hints: pooler::hinting(&server, self.call_timeout).await?,
+            hints,
+            plans,
             server,
             limit,
             call_timeout: self.call_timeout,

@@ -37,6 +37,7 @@ mod lease;
 mod listen;
 mod message;
 mod notify;
+mod plan;
 mod pooler;
 mod purge;
 mod release;
@@ -53,7 +54,7 @@ use sqlx::{
 };
 
 pub use self::builder::PostgresBuilder;
-use self::{hints::PostgresHints, listen::Listening, notify::Freed};
+use self::{hints::PostgresHints, listen::Listening, notify::Freed, plan::Plans};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
@@ -81,6 +82,7 @@ struct Shared {
     /// Hears what is told, while anybody wants to know.
     listening: Listening,
     hints: Hinting,
+    plans: Plans,
 }
 
 /// Whether anything can be listened to.

@@ -6,6 +6,7 @@ use super::{
     PostgresBackend,
     lease::CHUNK,
     message::{PRELUDE, array, literal},
+    plan::Statement,
 };
 use crate::{BackendError, ErrorKind, LeaseName, Outcome, Release, SessionId, Token, sql};
 
@@ -30,26 +31,45 @@ pub(super) async fn release(
     Ok(answers)
 }
 
+/// What a session holds of these names with these tokens. Found by name: the index of sessions may have an
+/// entry for each term that the session ever had.
+macro_rules! held {
+    ($what:literal) => {
+        concat!(
+            "select ",
+            $what,
+            " from simba_lease l join unnest($2, $3) a(name, token) on a.name = l.name and a.token = l.token
+            where l.session_id::text = $1"
+        )
+    };
+}
+
+pub(super) const HELD: Statement =
+    Statement { name: "simba_held", types: "text, text[], bigint[]", sql: held!("l.name, l.token") };
+
 /// A lease whose row is locked is not waited for; after the commit it is still there.
+pub(super) const FREE: Statement = Statement {
+    name: "simba_free",
+    types: "text, text[], bigint[]",
+    sql: concat!(
+        "with locked as materialized (",
+        held!("l.ctid as place"),
+        " for no key update of l skip locked)
+        update simba_lease l set session_id = '' from locked where l.ctid = locked.place"
+    ),
+};
+
 async fn release_chunk(
     backend: &PostgresBackend,
     session: &SessionId,
     leases: &[(LeaseName, Token)],
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
+    let (id, names) = (literal(session), array(leases.iter().map(|(name, _)| name)));
     let tokens: Vec<String> = leases.iter().map(|(_, token)| token.to_string()).collect();
-    let held = format!(
-        "select l.name, l.token from simba_lease l
-        join unnest({}, '{{{}}}'::bigint[]) a(name, token) on a.name = l.name and a.token = l.token
-        where l.session_id = {}",
-        array(leases.iter().map(|(name, _)| name)),
-        tokens.join(","),
-        literal(session)
-    );
-    let free = format!(
-        "with locked as materialized ({held} for no key update of l skip locked)
-        update simba_lease l set session_id = '' from locked where l.name = locked.name"
-    );
-    let answer = backend.server().call(format!("{}; {held}", backend.patient(&free))).await?;
+    let tokens = format!("'{{{}}}'::bigint[]", tokens.join(","));
+    let with = |statement: &Statement| statement.with(&[&id, &names, &tokens], backend.shared.plans);
+    let message = format!("{}; {}", backend.patient(&with(&FREE)), with(&HELD));
+    let answer = backend.server().call(message).await?;
 
     let pair = |row| Some((sql::text(row, "name")?.parse().ok()?, sql::token(row, "token")?));
     let locked: BTreeSet<(LeaseName, Token)> = answer.rows(PRELUDE + 2).iter().filter_map(pair).collect();

@@ -6,6 +6,7 @@ use super::{
     PostgresBackend, column,
     lease::stored,
     message::{PRELUDE, array, literal, now},
+    plan::Statement,
 };
 use crate::{
     Acquired, Acquisition, BackendError, LeaseName, SessionId,
@@ -17,14 +18,18 @@ use crate::{
 const WAIT: u128 = 200;
 
 /// Names that were never acquired before. In order, so that two who insert the same ones cannot deadlock.
-const INSERT: &str = concat!(
-    "insert into simba_lease (name, session_id, token)
-    select a.name, {id}, 1 from unnest({names}) a(name)
-    where not exists (select 1 from simba_lease l where l.name = a.name)
-        and exists (select 1 from simba_session s where s.session_id = {id} and s.expires_at > ",
-    now!(),
-    ") order by a.name collate \"C\" on conflict (name) do nothing"
-);
+pub(super) const INSERT: Statement = Statement {
+    name: "simba_insert",
+    types: "unknown, text[]",
+    sql: concat!(
+        "insert into simba_lease (name, session_id, token)
+        select a.name, s.session_id, 1 from simba_session s cross join unnest($2) a(name)
+        where s.session_id = $1 and s.expires_at > ",
+        now!(),
+        " and not exists (select 1 from simba_lease l where l.name = a.name)
+        order by a.name collate \"C\" on conflict (name) do nothing"
+    ),
+};
 
 /// Names that nobody holds. `seen` are those that are free in the statement's snapshot, or whose holder is
 /// dead or gone in it; a malformed holder is left as evidence. `dead` locks the sessions of the dead ones, so
@@ -32,14 +37,17 @@ const INSERT: &str = concat!(
 /// the leases, as they are now: each must still have the very holder and token that were seen, because the
 /// session of a newer holder may be younger than the snapshot, and would seem to be gone. Whoever has a lock
 /// is not waited for. The asker's own session needs none.
-const TAKE: &str = concat!(
-    "with clock as materialized (select ",
-    now!(),
-    " as now),
+pub(super) const TAKE: Statement = Statement {
+    name: "simba_take",
+    types: "unknown, text[]",
+    sql: concat!(
+        "with clock as materialized (select ",
+        now!(),
+        " as now),
     seen as materialized (
         select l.name, l.session_id, l.token, s.session_id is not null as is_known
         from simba_lease l cross join clock left join simba_session s on s.session_id = l.session_id
-        where l.name = any ({names}) and l.token between 1 and 9223372036854775806
+        where l.name = any ($2) and l.token between 1 and 9223372036854775806
             and (l.session_id = '' or l.session_id::text collate \"C\" ~ '^[A-Za-z0-9]{1,32}$')
             and (s.session_id is null or s.expires_at <= clock.now)),
     dead as materialized (
@@ -47,29 +55,34 @@ const TAKE: &str = concat!(
         where s.session_id in (select session_id from seen where is_known) and s.expires_at <= clock.now
         for share of s skip locked),
     locked as materialized (
-        select l.name from simba_lease l join seen
+        select l.ctid as place from simba_lease l join seen
             on seen.name = l.name and seen.session_id = l.session_id and seen.token = l.token
         where not seen.is_known or l.session_id in (select session_id from dead)
         for no key update of l skip locked)
-    update simba_lease l set session_id = {id}, token = l.token + 1 from locked cross join clock
-    where l.name = locked.name and exists
-        (select 1 from simba_session s where s.session_id = {id} and s.expires_at > clock.now)"
-);
+    update simba_lease l set session_id = $1, token = l.token + 1 from locked cross join clock
+    where l.ctid = locked.place and exists
+        (select 1 from simba_session s where s.session_id = $1 and s.expires_at > clock.now)"
+    ),
+};
 
 /// The transaction that wrote, if it did: rows have its number.
 const TRANSACTION: &str = "select pg_current_xact_id_if_assigned()::text as xact";
 
 /// What stands on each name after the commit, and on the asker (`mine`). No row is sent while there is a lock:
 /// the server waits for a client that reads none.
-const LOOK: &str = concat!(
-    "select a.name, l.session_id, l.token, l.xmin::text as xmin, s.expires_at, clock.now,
-        (select expires_at from simba_session where session_id = {id}) as mine
-    from unnest({names}) a(name) cross join (select ",
-    now!(),
-    " as now) clock
+pub(super) const LOOK: Statement = Statement {
+    name: "simba_look",
+    types: "unknown, text[]",
+    sql: concat!(
+        "select a.name, l.session_id, l.token, l.xmin::text as xmin, s.expires_at, clock.now,
+        (select expires_at from simba_session where session_id = $1) as mine
+    from unnest($2) a(name) cross join (select ",
+        now!(),
+        " as now) clock
     left join simba_lease l on l.name = a.name
     left join simba_session s on s.session_id = l.session_id"
-);
+    ),
+};
 
 pub(super) async fn names(
     backend: &PostgresBackend,
@@ -77,9 +90,9 @@ pub(super) async fn names(
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
     let (id, names) = (literal(session), array(names));
-    let with = |sql: &str| sql.replace("{id}", &id).replace("{names}", &names);
-    let taking = format!("{}; {}; {TRANSACTION}", with(INSERT), with(TAKE));
-    let message = format!("{}; {}", backend.transaction(WAIT, &taking), with(LOOK));
+    let with = |statement: &Statement| statement.with(&[&id, &names], backend.shared.plans);
+    let taking = format!("{}; {}; {TRANSACTION}", with(&INSERT), with(&TAKE));
+    let message = format!("{}; {}", backend.transaction(WAIT, &taking), with(&LOOK));
     let answer = backend.server().call(message).await?;
 
     let written = answer.rows(PRELUDE + 2).first().and_then(|row| integer(row, "xact"));

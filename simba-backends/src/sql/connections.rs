@@ -1,7 +1,7 @@
 //! The connections that everything but keep-alives takes turns on.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -19,7 +19,13 @@ type Options<D> = <<D as sqlx::Database>::Connection as Connection>::Options;
 pub(crate) enum Connections<D: Driver> {
     /// So many, of our own. The driver's pool would ask the server twice for each use, and would ask one that
     /// refuses again until the time is up.
-    Ours { options: Box<Options<D>>, permits: Semaphore, idle: Mutex<Vec<D::Connection>> },
+    Ours {
+        options: Box<Options<D>>,
+        /// What a connection is told before its first message.
+        greeting: OnceLock<String>,
+        permits: Semaphore,
+        idle: Mutex<Vec<D::Connection>>,
+    },
     /// The application's, which closes it.
     Theirs(Pool<D>),
 }
@@ -37,7 +43,16 @@ impl<D: Driver> Connections<D> {
     /// At most so many connections, of our own.
     pub(crate) fn ours(options: Options<D>, most: usize) -> Self {
         let (permits, idle) = (Semaphore::new(most), Mutex::default());
-        Self::Ours { options: Box::new(options), permits, idle }
+        Self::Ours { options: Box::new(options), greeting: OnceLock::new(), permits, idle }
+    }
+
+    /// Says, once, what each connection that is taken from now on is told before its first message. The
+    /// application's are told nothing.
+    pub(crate) fn greet(&self, with: String) {
+        if let Self::Ours { greeting, .. } = self {
+            let is_first = greeting.set(with).is_ok();
+            debug_assert!(is_first, "said once");
+        }
     }
 
     /// How a connection is made; the application may change it at any time.
@@ -54,15 +69,29 @@ impl<D: Driver> Connections<D> {
         opening.map_err(|_| NoConnection::Unanswered)?.map_err(NoConnection::Refused)
     }
 
+    async fn open_greeted(
+        &self,
+        greeting: Option<&String>,
+        limit: Duration,
+    ) -> Result<D::Connection, NoConnection> {
+        let mut connection = self.open(limit).await?;
+        if let Some(greeting) = greeting {
+            let told = timeout(limit, D::exchange(&mut connection, greeting)).await;
+            told.map_err(|_| NoConnection::Unanswered)?
+                .map_err(|failure| NoConnection::Refused(failure.error))?;
+        }
+        Ok(connection)
+    }
+
     pub(super) async fn checkout(&self, limit: Duration) -> Result<Checkout<'_, D>, NoConnection> {
         match self {
-            Self::Ours { permits, idle, .. } => {
+            Self::Ours { permits, idle, greeting, .. } => {
                 let permit = timeout(limit, permits.acquire()).await.map_err(|_| NoConnection::Starved)?;
                 let permit = permit.expect("nobody closes the semaphore");
                 let found = lock(idle).pop();
                 let connection = match found {
                     Some(connection) => connection,
-                    None => self.open(limit).await?,
+                    None => self.open_greeted(greeting.get(), limit).await?,
                 };
                 Ok(Checkout::Ours { connection: Some(connection), idle, _permit: permit })
             }
