@@ -77,6 +77,19 @@ impl<W: Way> Server<W> {
         format!("{before}/{database}")
     }
 
+    /// With tables.
+    pub(crate) async fn fresh_server() -> Self {
+        let server = Self::empty().await;
+        let builder = PostgresBackend::builder(&server.url()).unwrap().create_tables();
+        builder.connect().await.unwrap_or_else(|error| panic!("{error:?}"));
+        server
+    }
+
+    /// A client past the proxy.
+    pub(crate) async fn direct(&self) -> PostgresBackend {
+        backend(&self.url()).await
+    }
+
     pub(crate) async fn backend(&self) -> PostgresBackend {
         backend(&self.proxied_url()).await
     }
@@ -193,10 +206,7 @@ impl<W: Way> Fixture for Server<W> {
     }
 
     async fn fresh() -> Self {
-        let server = Self::empty().await;
-        let builder = PostgresBackend::builder(&server.url()).unwrap().create_tables();
-        builder.connect().await.unwrap_or_else(|error| panic!("{error:?}"));
-        server
+        Self::fresh_server().await
     }
 
     async fn connect(&self) -> Arc<dyn LeaseBackend> {
