@@ -11,6 +11,8 @@ mod load;
 mod locks;
 mod peer;
 mod pool;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
 mod standby;
