@@ -34,7 +34,6 @@ pub(crate) struct Direct;
 impl Way for Direct {}
 
 /// Through PgBouncer in transaction mode.
-#[allow(dead_code, reason = "its tests are a binary of their own")]
 pub(crate) struct Bounced;
 
 impl Way for Bounced {
@@ -85,9 +84,10 @@ impl<W: Way> Server<W> {
         server
     }
 
-    /// A client past the proxy.
+    /// A client past everything.
+    #[allow(dead_code, reason = "not all that include this need one")]
     pub(crate) async fn direct(&self) -> PostgresBackend {
-        backend(&self.url()).await
+        backend(self.postgres.url()).await
     }
 
     pub(crate) async fn backend(&self) -> PostgresBackend {

@@ -11,6 +11,7 @@ mod load;
 mod locks;
 mod peer;
 mod pool;
+mod pooler;
 #[path = "../processes/mod.rs"]
 mod processes;
 #[path = "../rival/mod.rs"]

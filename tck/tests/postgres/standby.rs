@@ -20,7 +20,9 @@ async fn a_promoted_synchronous_standby_has_every_token() {
     for round in 0..20 {
         let leases = mine.acquire_all(&all).await.into_iter().map(|(name, answer)| match answer {
             Acquisition::Granted { token, .. } => (name, token),
-            other => panic!("{name}, round {round}: {other:?}"),
+            Acquisition::AlreadyOwned { .. } | Acquisition::Held { .. } | Acquisition::Failed(_) => {
+                panic!("{name}, round {round}: {answer:?}")
+            }
         });
         last = leases.collect();
         last.sort();
