@@ -8,6 +8,7 @@ pub(super) const SCRIPT: &str = "sql/init-simba-postgresql.sql";
 pub(super) const SERIALIZATION_FAILURE: &str = "40001";
 pub(super) const DEADLOCK: &str = "40P01";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
+const POOLER: &str = "08P01";
 
 type Meaning = (ErrorKind, Outcome, String);
 
@@ -59,11 +60,26 @@ fn access(place: &str, code: &str, said: &str) -> Option<Meaning> {
             ErrorKind::ReadOnly,
             format!("{place} takes no writes ({said}): name the primary, or end its read-only mode"),
         ),
-        "08P01" if said.contains("startup parameter") => (
-            ErrorKind::Config,
-            format!("{place} is a pooler ({said}): add the parameter to its ignore_startup_parameters"),
-        ),
+        POOLER => return of_pooler(place, said),
         _ => return None,
+    };
+    Some((kind, Outcome::NotApplied, message))
+}
+
+/// PgBouncer has one code for all that it says itself.
+fn of_pooler(place: &str, said: &str) -> Option<Meaning> {
+    let has = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
+    let (kind, message) = if has(&["authentication failed", "no such user", "password"]) {
+        let what = "check user and password, also in the pooler's auth_file";
+        (ErrorKind::Unauthorized, format!("{place} does not let us in ({said}): {what}"))
+    } else if has(&["startup parameter"]) {
+        let what = "add the parameter to its ignore_startup_parameters";
+        (ErrorKind::Config, format!("{place} is a pooler that refuses the driver ({said}): {what}"))
+    } else if has(&["no such database", "does not exist"]) {
+        let what = "create it or correct the URL";
+        (ErrorKind::Config, format!("{place} has no such database ({said}): {what}"))
+    } else {
+        return None;
     };
     Some((kind, Outcome::NotApplied, message))
 }
@@ -117,23 +133,20 @@ fn service(place: &str, code: &str, said: &str) -> Option<Meaning> {
 
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
     use Outcome::{NotApplied, Unknown};
-    match error {
-        sqlx::Error::Tls(_) => (
-            ErrorKind::Config,
-            NotApplied,
-            format!(
-                "no TLS with {place} ({error}): set up the server's, or choose another sslmode in the URL"
-            ),
-        ),
-        sqlx::Error::Io(_) => (ErrorKind::Unavailable, Unknown, format!("no connection to {place}: {error}")),
-        sqlx::Error::PoolClosed => {
-            (ErrorKind::Config, NotApplied, format!("the pool for {place} was closed: keep it open"))
-        }
-        sqlx::Error::Configuration(_) => {
-            (ErrorKind::Config, NotApplied, format!("{place} cannot be connected to: {error}"))
-        }
-        _ => (ErrorKind::Unexpected, Unknown, format!("the exchange with {place} failed: {error}")),
+    if matches!(error, sqlx::Error::Tls(_)) {
+        let what = "set up the server's, or choose another sslmode in the URL";
+        return (ErrorKind::Config, NotApplied, format!("no TLS with {place} ({error}): {what}"));
     }
+    if matches!(error, sqlx::Error::PoolClosed) {
+        return (ErrorKind::Config, NotApplied, format!("the pool for {place} was closed: keep it open"));
+    }
+    if matches!(error, sqlx::Error::Configuration(_)) {
+        return (ErrorKind::Config, NotApplied, format!("{place} cannot be connected to: {error}"));
+    }
+    if matches!(error, sqlx::Error::Io(_)) {
+        return (ErrorKind::Unavailable, Unknown, format!("no connection to {place}: {error}"));
+    }
+    (ErrorKind::Unexpected, Unknown, format!("the exchange with {place} failed: {error}"))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::{
 };
 
 use sqlx::{
-    Executor, PgPool,
-    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+    Executor, PgPool, Postgres,
+    postgres::{PgListener, PgPoolOptions},
 };
 use tokio::{
     sync::broadcast,
@@ -16,8 +16,14 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{PostgresBackend, notify};
-use crate::LeaseName;
+use super::{PostgresBackend, error, notify};
+use crate::{
+    BackendError, ErrorKind, LeaseName, Outcome,
+    sql::{Server, integer},
+};
+
+/// Asks for the server's process behind a connection.
+pub(super) const PROCESS: &str = "select pg_backend_pid()::bigint as pid";
 
 /// How far a source may lag behind before it is told of a gap.
 const BUFFER: usize = 1024;
@@ -97,89 +103,113 @@ async fn run(backend: PostgresBackend) {
 
 /// Listens for ever, on one connection after the other. Before the first, too, something may have been missed.
 async fn listen(backend: &PostgresBackend) {
-    let (listening, limit) = (&backend.shared.listening, backend.shared.call_timeout);
     let mut pause = PAUSE;
     loop {
-        let options = backend.server().connections().options();
-        let error = match Listener::connect(options, notify::CHANNEL, limit).await {
+        let error = match open(backend).await {
             Ok(mut listener) => {
                 pause = PAUSE;
-                listening.tell(News::Gap);
-                listener.forward(listening, limit).await
+                backend.shared.listening.tell(News::Gap);
+                listener.forward(backend).await
             }
             Err(error) => error,
         };
-        debug!(server = backend.server().place(), error, "hints interrupted");
+        debug!(%error, "hints interrupted");
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-/// A connection that listens to one channel.
+async fn open(backend: &PostgresBackend) -> Result<Listener, BackendError> {
+    let mut listener = Listener::connect(backend.server(), backend.shared.call_timeout).await?;
+    listener.listen(backend.server(), notify::CHANNEL).await?;
+    Ok(listener)
+}
+
+/// A connection that can listen.
 pub(super) struct Listener {
     driver: PgListener,
     _pool: PgPool,
+    limit: Duration,
 }
 
 impl Listener {
     /// Only a pool can be listened on; this one has the one connection.
-    pub(super) async fn connect(
-        options: PgConnectOptions,
-        channel: &str,
-        limit: Duration,
-    ) -> Result<Self, String> {
+    pub(super) async fn connect(server: &Server<Postgres>, limit: Duration) -> Result<Self, BackendError> {
+        let options = server.connections().options().application_name(APPLICATION);
         let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
-        let pool = pool.acquire_timeout(limit).connect_lazy_with(options.application_name(APPLICATION));
-        let connecting = timeout(limit, async {
-            let mut driver = PgListener::connect_with(&pool).await?;
-            driver.ignore_pool_close_event(true);
-            driver.eager_reconnect(false);
-            driver.listen(channel).await?;
-            Ok(driver)
-        });
-        match connecting.await {
-            Ok(Ok(driver)) => Ok(Self { driver, _pool: pool }),
-            Ok(Err::<_, sqlx::Error>(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no connection within {limit:?}")),
+        let pool = pool.acquire_timeout(limit).connect_lazy_with(options);
+        match timeout(limit, PgListener::connect_with(&pool)).await {
+            Ok(Ok(mut driver)) => {
+                driver.ignore_pool_close_event(true);
+                driver.eager_reconnect(false);
+                Ok(Self { driver, _pool: pool, limit })
+            }
+            Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => Err(unanswered(server, limit)),
+            Ok(Err(error)) => Err(error::of(server.place(), error)),
         }
     }
 
-    /// The next payload, or why there will be none.
-    pub(super) async fn next(&mut self) -> Result<String, String> {
-        match self.driver.try_recv().await {
-            Ok(Some(notification)) => Ok(notification.payload().to_owned()),
-            Ok(None) => Err("the connection was lost".to_owned()),
-            Err(error) => Err(error.to_string()),
+    pub(super) async fn listen(
+        &mut self,
+        server: &Server<Postgres>,
+        channel: &str,
+    ) -> Result<(), BackendError> {
+        match timeout(self.limit, self.driver.listen(channel)).await {
+            Ok(listening) => listening.map_err(|error| error::of(server.place(), error)),
+            Err(_) => Err(unanswered(server, self.limit)),
         }
     }
 
     /// The number of the server's process behind the connection, just now.
-    pub(super) async fn process(&mut self) -> Result<Option<i64>, sqlx::Error> {
-        let rows = self.driver.fetch_all(sqlx::raw_sql("select pg_backend_pid()::bigint as pid")).await?;
-        Ok(rows.first().and_then(|row| crate::sql::integer(row, "pid")))
+    pub(super) async fn process(&mut self, server: &Server<Postgres>) -> Result<Option<i64>, BackendError> {
+        let ask = self.driver.fetch_all(sqlx::raw_sql(PROCESS));
+        match timeout(self.limit, ask).await {
+            Ok(Ok(rows)) => Ok(rows.first().and_then(|row| integer(row, "pid"))),
+            Ok(Err(error)) => Err(error::of(server.place(), error)),
+            Err(_) => Err(unanswered(server, self.limit)),
+        }
+    }
+
+    /// The next payload, or why there will be none.
+    pub(super) async fn next(&mut self, server: &Server<Postgres>) -> Result<String, BackendError> {
+        match self.driver.try_recv().await {
+            Ok(Some(notification)) => Ok(notification.payload().to_owned()),
+            Ok(None) => Err(BackendError::new(
+                ErrorKind::Unavailable,
+                Outcome::NotApplied,
+                format!("the connection to {} was lost", server.place()),
+            )),
+            Err(error) => Err(error::of(server.place(), error)),
+        }
     }
 
     /// Tells what comes in until nothing can come in any more, and why. Also where the connection only seems to
     /// be there.
-    async fn forward(&mut self, listening: &Listening, limit: Duration) -> String {
+    async fn forward(&mut self, backend: &PostgresBackend) -> BackendError {
+        let server = backend.server();
         loop {
             tokio::select! {
                 biased;
-                payload = self.next() => match payload {
+                payload = self.next(server) => match payload {
                     Ok(payload) => {
                         let names = notify::names(&payload);
                         if !names.is_empty() {
-                            listening.tell(News::Freed(names.into()));
+                            backend.shared.listening.tell(News::Freed(names.into()));
                         }
                     }
                     Err(error) => return error,
                 },
-                () = sleep(PING) => match timeout(limit, self.process()).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => return error.to_string(),
-                    Err(_) => return format!("no answer within {limit:?}"),
-                },
+                () = sleep(PING) => {
+                    if let Err(error) = self.process(server).await {
+                        return error;
+                    }
+                }
             }
         }
     }
+}
+
+fn unanswered(server: &Server<Postgres>, limit: Duration) -> BackendError {
+    let message = format!("no answer from {} within {limit:?}", server.place());
+    BackendError::new(ErrorKind::Timeout, Outcome::NotApplied, message)
 }

@@ -33,6 +33,16 @@ pub(crate) struct Direct;
 
 impl Way for Direct {}
 
+/// Through PgBouncer in transaction mode.
+#[allow(dead_code, reason = "its tests are a binary of their own")]
+pub(crate) struct Bounced;
+
+impl Way for Bounced {
+    async fn before(postgres: &Postgres) -> Option<PgBouncer> {
+        Some(PgBouncer::before(postgres).await)
+    }
+}
+
 /// A server, the way to it, and a proxy that breaks that way.
 pub(crate) struct Server<W: Way = Direct> {
     pub(crate) postgres: Postgres,

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 mod fixture;
+mod isolation;
+mod locks;
+mod peer;
 #[path = "../rival/mod.rs"]
 mod rival;
 

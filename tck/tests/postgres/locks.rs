@@ -1,0 +1,170 @@
+//! Rows that somebody else has locked, or changes meanwhile.
+
+use std::time::Duration;
+
+use simba_backends::{Acquisition, KeepAlive, Release};
+use simba_tck::Fixture;
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    fixture::{Operator, Server},
+    peer::{BOUND, LONG, Peer, eventually, name, names},
+};
+
+const LEASE: Duration = Duration::from_secs(2);
+
+#[tokio::test]
+async fn a_keep_alive_that_waits_two_leases_for_a_lock_does_not_revive() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let holder = Peer::open(server.connect().await, LEASE).await;
+    let taker = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    holder.granted(&n).await;
+    let hold = server.hold_session(&holder.session).await.unwrap();
+    let waiting = tokio::spawn({
+        let holder = holder.clone();
+        async move { holder.backend.keep_alive(&holder.session, LONG).await }
+    });
+    sleep(LEASE * 2).await;
+    assert!(!waiting.is_finished(), "it waits for the lock");
+    hold.end().await;
+    let answer = waiting.await.unwrap();
+    assert!(matches!(answer, Ok(KeepAlive::Expired)), "{answer:?}");
+    assert_eq!(holder.owned().await, None);
+    taker.granted(&n).await;
+}
+
+/// While the row is locked and while an operator's transaction may or may not insert a name.
+#[tokio::test]
+async fn while_one_lease_is_locked_every_other_name_goes_on() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let (mine, other) =
+        (Peer::open(server.connect().await, LONG).await, Peer::open(server.connect().await, LONG).await);
+    let all = names("n", 1000);
+    let (locked, inserted) = (&all[400], name("inserted"));
+    let token = mine.granted(locked).await;
+    let hold = server.hold_lease(locked).await.unwrap();
+    let mut operator = server.operator().await;
+    operator.run(&format!("begin; insert into simba_lease values ('{inserted}', '', 1)")).await;
+
+    for round in 0..5 {
+        let asked: Vec<_> = all.iter().chain([&inserted]).cloned().collect();
+        let answers = timeout(BOUND, mine.acquire_all(&asked)).await.expect("nobody waits for a locked name");
+        let mut leases = Vec::new();
+        for (name, answer) in answers {
+            match answer {
+                Acquisition::Granted { token, .. } => leases.push((name, token)),
+                Acquisition::AlreadyOwned { .. } => assert_eq!(&name, locked, "round {round}"),
+                Acquisition::Held { .. } | Acquisition::Failed(_) => {
+                    assert_eq!(name, inserted, "round {round}: {answer:?}");
+                }
+            }
+        }
+        assert_eq!(leases.len(), 999);
+        let (n, answer) = other.acquire_all(&all[400..401]).await.remove(0);
+        assert!(matches!(answer, Acquisition::Held { free_in: Some(_) }), "{n}: {answer:?}");
+        let locked_too: Vec<_> = leases.iter().cloned().chain([(locked.clone(), token)]).collect();
+        for (name, answer) in mine.backend.release(&mine.session, &locked_too).await.unwrap() {
+            match answer {
+                Release::Gone => assert_ne!(&name, locked),
+                Release::Failed(error) => assert_eq!(&name, locked, "{error:?}"),
+            }
+        }
+        assert_eq!(mine.owned().await.unwrap(), [(locked.clone(), token)]);
+    }
+    operator.run("rollback").await;
+    mine.granted(&inserted).await;
+    hold.end().await;
+    mine.release(locked, token).await;
+    assert!(other.granted(locked).await > token);
+}
+
+/// A close leaves the locked lease as it is: without its session it is nobody's.
+#[tokio::test]
+async fn a_session_whose_lease_is_locked_closes_and_all_it_had_is_free() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let (mine, other) =
+        (Peer::open(server.connect().await, LONG).await, Peer::open(server.connect().await, LONG).await);
+    let (locked, n) = (name("locked"), name("n"));
+    let token = mine.granted(&locked).await;
+    mine.granted(&n).await;
+    let hold = server.hold_lease(&locked).await.unwrap();
+    timeout(BOUND, mine.backend.close_session(&mine.session)).await.unwrap().unwrap();
+    assert_eq!(other.holder(&locked).await, None);
+    other.granted(&n).await;
+    assert!(other.is_held(&locked).await, "who has the lock may yet do anything");
+    hold.end().await;
+    assert!(other.granted(&locked).await > token);
+}
+
+/// Makes the second look of a transaction at a lease take a second: the first is the insert's, the second
+/// is the take-over's, whose snapshot is taken by then.
+const SLOW: &str = "
+    create function slow() returns boolean volatile language plpgsql as $$
+    declare looks int := coalesce(nullif(current_setting('test.looks', true), ''), '0')::int + 1;
+    begin
+        perform set_config('test.looks', looks::text, true);
+        if looks = 2 then perform pg_sleep(1); end if;
+        return true;
+    end $$;
+    create policy slow on simba_lease using (slow());
+    alter table simba_lease enable row level security;
+    alter table simba_lease force row level security";
+
+/// Whether a message with that in it is being slow.
+async fn is_asleep(operator: &mut Operator, part: &str) -> bool {
+    let asleep = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query like";
+    operator.number(&format!("{asleep} '%{part}%'")).await > 0
+}
+
+/// A session opens and takes the lease.
+const YOUNG: &str = "begin; insert into simba_session values ('young', 99999999999999, '');
+    update simba_lease set session_id = 'young', token = token + 1; commit";
+
+/// The take-over saw the lease free. Who has it by the time of the lock has a session that the take-over's
+/// snapshot does not show.
+#[tokio::test]
+async fn l13_a_holder_younger_than_the_take_overs_snapshot_is_respected() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let takes = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    let token = takes.granted(&n).await;
+    takes.release(&n, token).await;
+    let mut operator = server.operator().await;
+    operator.run(SLOW).await;
+
+    let taking = tokio::spawn({
+        let (takes, n) = (takes.clone(), n.clone());
+        async move { takes.acquire(&n).await }
+    });
+    eventually("the take-over looks", async || is_asleep(&mut operator, "insert into simba_lease").await).await;
+    operator.run(YOUNG).await;
+    let answer = taking.await.unwrap();
+    assert!(matches!(answer, Acquisition::Held { free_in: Some(_) }), "{answer:?}");
+    let holder = takes.holder(&n).await.expect("somebody holds it");
+    assert_eq!((holder.session.as_str(), holder.token.get()), ("young", token.get() + 1));
+}
+
+/// The same for the purge, which frees what belongs to sessions that are gone.
+#[tokio::test]
+async fn a_holder_younger_than_the_purges_snapshot_keeps_its_lease() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let (gone, lives) =
+        (Peer::open(server.connect().await, LONG).await, Peer::open(server.connect().await, LONG).await);
+    let n = name("n");
+    gone.granted(&n).await;
+    let mut operator = server.operator().await;
+    operator.run(&SLOW.replace("looks = 2", "looks = 1")).await;
+    server.half_close(&gone.session).await.unwrap();
+
+    eventually("a purge looks", async || {
+        lives.owned().await.unwrap();
+        is_asleep(&mut operator, "delete from simba_session").await
+    })
+    .await;
+    operator.run(YOUNG).await;
+    eventually("the purge has ended", async || !is_asleep(&mut operator, "").await).await;
+    sleep(Duration::from_millis(500)).await;
+    let holder = lives.holder(&n).await.expect("the purge freed what a live session holds");
+    assert_eq!(holder.session.as_str(), "young");
+}
