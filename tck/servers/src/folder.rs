@@ -33,7 +33,7 @@ impl Folder {
         let base = base(durability);
         let failed = |error: io::Error| -> ! { panic!("{}: {error}", base.display()) };
         fs::create_dir_all(&base).unwrap_or_else(|error| failed(error));
-        leftovers::sweep_once(&base);
+        leftovers::prepare_once(&base);
         loop {
             let path = base.join(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
             let lock = path.with_extension("lock");
@@ -68,8 +68,9 @@ impl Folder {
     /// Makes the data folder a copy of the one that was prepared.
     ///
     /// # Panics
-    /// If none was.
+    /// If the server was not prepared.
     pub(crate) async fn copy_data(&self, kit: Kit) {
+        kit.server();
         let mut copy = Command::new("cp");
         copy.args(["-a", "--reflink=auto"]).arg(kit.data()).arg(self.data());
         let copied = spawn_blocking(move || copy.status()).await.expect("a command does not panic");

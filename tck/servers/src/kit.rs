@@ -33,6 +33,9 @@ impl Kit {
     }
 
     /// The server's own program.
+    ///
+    /// # Panics
+    /// If the server was not prepared.
     pub(crate) fn server(self) -> PathBuf {
         self.program(self.program)
     }

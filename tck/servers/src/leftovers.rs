@@ -1,10 +1,12 @@
 //! What test processes left behind that were killed. Whose lock is free is nobody's.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     fs::{self, File},
     io,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
+    process::{ChildStdin, Command, Stdio},
     sync::Mutex,
     thread,
     time::Duration,
@@ -24,13 +26,32 @@ pub(crate) fn claim(lock: &Path) -> io::Result<Option<File>> {
     Ok((file.try_lock().is_ok() && lock.exists()).then_some(file))
 }
 
-/// Removes the folders in there whose processes are gone.
-pub(crate) fn sweep_once(base: &Path) {
-    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let mut swept = SWEPT.lock().expect("nobody panics while holding it");
-    if swept.insert(base.to_owned()) {
+/// Before anything is made in there: removes what killed processes left, and has a guard watch this one.
+pub(crate) fn prepare_once(base: &Path) {
+    static GUARDS: Mutex<BTreeMap<PathBuf, ChildStdin>> = Mutex::new(BTreeMap::new());
+    let mut guards = GUARDS.lock().expect("nobody panics while holding it");
+    if !guards.contains_key(base) {
         sweep(base);
+        guards.insert(base.to_owned(), guard(&base.join(std::process::id().to_string())));
     }
+}
+
+/// Starts a process that ends whatever works in our folders once the pipe closes, however this process ends:
+/// what is stopped or busy does not notice that PostgreSQL has died. It does nothing if no folder is left.
+#[expect(clippy::zombie_processes, reason = "it ends after this process")]
+fn guard(prefix: &Path) -> ChildStdin {
+    const SCRIPT: &str = r#"
+        read -r _
+        for lock in "$0"-*.lock; do [ -e "$lock" ] || exit 0; done
+        for process in /proc/[0-9]*; do
+            case $(readlink "$process/cwd") in "$0"-*) kill -KILL "${process#/proc/}" ;; esac
+        done
+    "#;
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(SCRIPT).arg(prefix).current_dir("/").process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut guard = command.spawn().expect("there is a shell");
+    guard.stdin.take().expect("it was asked for")
 }
 
 fn sweep(base: &Path) {
@@ -47,8 +68,7 @@ fn sweep(base: &Path) {
     }
 }
 
-/// Kills who works in the folder: processes that were stopped when their test process was killed. Those that
-/// end by themselves are waited for.
+/// Kills who works in the folder, in case the guard was killed too, and waits until nobody does.
 fn end_orphans(path: &Path) {
     for _ in 0..GLANCES {
         let orphans = working_in(path);

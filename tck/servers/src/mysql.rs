@@ -59,8 +59,9 @@ impl MySql {
         if let Some(url) = external::url_of(kit) {
             return Self { flavour, instance: Arc::new(external::database_in(&url).await) };
         }
-        let (folder, port) = (Folder::new(options.durability), Port::new());
+        let folder = Folder::new(options.durability);
         folder.copy_data(kit).await;
+        let port = Port::new();
         let address = port.address();
         let url = |user: &str, password: &str| format!("mysql://{user}:{password}@{address}/app");
         let admin_url = url("admin", ADMIN_PASSWORD);

@@ -54,6 +54,7 @@ fn there(url: &str, postgres: &Postgres) -> Instance {
 }
 
 async fn start(postgres: &Postgres) -> Instance {
+    Kit::PGBOUNCER.server();
     let (folder, port) = (Folder::new(Durability::Process), Port::new());
     let address = port.address();
     let users = format!("\"app\" \"{APP_PASSWORD}\"\n\"admin\" \"{ADMIN_PASSWORD}\"\n");

@@ -103,6 +103,8 @@ impl Server {
             .args(&self.arguments)
             .env("LD_PRELOAD", kit::clock_shim())
             .env("STEPCLOCK_FILE", self.folder.path().join(CLOCK))
+            // The one of the tests need not be open to servers.
+            .env("TMPDIR", self.folder.data())
             .current_dir(self.folder.path())
             .stdin(std::process::Stdio::null())
             .stdout(log.try_clone().expect("a file can be used twice"))

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use simba_servers::{Offset, Options, Postgres};
+use simba_servers::{LostReply, Offset, Options, Postgres, Proxy};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::timeout;
 
@@ -121,4 +121,19 @@ async fn settings_are_taken_and_the_user_is_no_administrator() {
     assert_eq!(code(&run(&mut app, "create role other").await.unwrap_err()), "42501");
     let wrong = postgres.url().replace(simba_servers::APP_PASSWORD, "guess");
     assert_eq!(code(&PgConnection::connect(&wrong).await.unwrap_err()), "28P01");
+}
+
+#[tokio::test]
+async fn through_a_proxy_a_commit_whose_reply_is_lost_has_happened() {
+    let postgres = Postgres::start().await;
+    let proxy = Proxy::before(postgres.address()).await;
+    let mut app = PgConnection::connect(&proxy.url(postgres.url())).await.unwrap();
+    run(&mut app, "create table t (n bigint)").await.unwrap();
+    let before = proxy.round_trips();
+    run(&mut app, "begin").await.unwrap();
+    run(&mut app, "insert into t values (7)").await.unwrap();
+    assert_eq!(proxy.round_trips() - before, 2);
+    proxy.lose_replies(LostReply::Reset).await;
+    assert!(run(&mut app, "commit").await.is_err());
+    assert_eq!(number(postgres.url(), "select n from t").await, 7);
 }

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
-use std::{process::Command, time::Duration};
+use std::{
+    process::{Command, Output},
+    time::Duration,
+};
 
 use simba_servers::{Flavour, MySql, Offset, Options};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
@@ -17,6 +20,7 @@ macro_rules! tests {
             read_only_it_refuses_writes_of_old_and_new_sessions
             its_clock_steps_and_comes_back
             settings_are_taken_and_the_user_is_no_administrator
+            a_missing_server_fails_the_test_and_says_which
             a_server_that_runs_already_gives_each_test_a_database
         }
     };
@@ -110,6 +114,29 @@ pub(crate) async fn settings_are_taken_and_the_user_is_no_administrator(flavour:
     assert_eq!(code(&MySqlConnection::connect(&wrong).await.unwrap_err()), 1045);
 }
 
+/// Runs one test in a process of its own, with that variable.
+fn this_again(test: &str, variable: &str, value: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture"]).env(variable, value).output().unwrap()
+}
+
+/// It runs twice: here, and in a process that looks for its servers where none are.
+pub(crate) async fn a_missing_server_fails_the_test_and_says_which(flavour: Flavour) {
+    const NOWHERE: &str = "/proc/self/fdinfo";
+    if std::env::var("TMPDIR").is_ok_and(|folder| folder == NOWHERE) {
+        MySql::start(flavour).await;
+        return;
+    }
+    let failed = this_again("a_missing_server_fails_the_test_and_says_which", "TMPDIR", NOWHERE);
+    let program = match flavour {
+        Flavour::MySql => "mysqld",
+        Flavour::MariaDb => "mariadbd",
+    };
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(!failed.status.success());
+    assert!(said.contains(&format!("{program} is not there: run `tck/run --prepare`")), "{said}");
+}
+
 /// It runs twice: here it starts the server, and in a process that is told of it it uses it.
 pub(crate) async fn a_server_that_runs_already_gives_each_test_a_database(flavour: Flavour) {
     let variable = match flavour {
@@ -127,11 +154,9 @@ pub(crate) async fn a_server_that_runs_already_gives_each_test_a_database(flavou
         assert!(other.kill().await.is_err() && other.read_only().await.is_err() && other.pid().is_none());
         return;
     }
-    let used = Command::new(std::env::current_exe().unwrap())
-        .args(["a_server_that_runs_already_gives_each_test_a_database", "--exact", "--nocapture"])
-        .env(variable, mysql.admin_url())
-        .status();
-    assert!(used.unwrap().success());
+    let used =
+        this_again("a_server_that_runs_already_gives_each_test_a_database", variable, mysql.admin_url());
+    assert!(used.status.success(), "{used:?}");
     const MADE: &str = "select count(*) from information_schema.schemata where schema_name like 'simba%'";
     assert_eq!(number(mysql.admin_url(), MADE).await, 2, "one for each start");
 }
