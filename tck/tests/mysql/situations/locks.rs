@@ -24,8 +24,8 @@ async fn two(server: &Server) -> (Peer, Peer) {
 
 /// One that held these names when it died, and one that is alive.
 async fn dead_and_alive(server: &Server, held: &[&str]) -> (Peer, Peer) {
-    let dead = Peer::open(server.untidy().await, LEASE).await;
-    let alive = Peer::open(server.untidy().await, LONG).await;
+    let (dead, alive) = (server.untidy().await, server.untidy().await);
+    let (dead, alive) = (Peer::open(dead, LEASE).await, Peer::open(alive, LONG).await);
     for n in held {
         dead.granted(&name(n)).await;
     }
@@ -167,7 +167,8 @@ async fn the_victim_of_a_deadlock_is_run_again_and_forgets_no_grant() {
     let work: Vec<_> = (0..500).map(|id| format!("({id}, '')")).collect();
     operator
         .run(&format!(
-            "start transaction; insert into work values {};
+            "set session transaction isolation level read committed;
+            start transaction; insert into work values {};
             select session_id from simba_lease force index (idx_lease_session) where session_id = ''
             lock in share mode",
             work.join(",")
@@ -195,8 +196,8 @@ async fn the_victim_of_a_deadlock_is_run_again_and_forgets_no_grant() {
 #[tokio::test]
 async fn a_purge_waits_for_no_lock() {
     let server = Server::<Usual>::fresh().await;
-    let (held, _) = dead_and_alive(&server, &["a"]).await;
-    let (other, _) = dead_and_alive(&server, &["b"]).await;
+    let ((held, _), (other, _)) =
+        tokio::join!(dead_and_alive(&server, &["a"]), dead_and_alive(&server, &["b"]));
     let session = server.hold_session(&held.session).await.unwrap();
     let lease = server.hold_lease(&name("b")).await.unwrap();
     let purges = Peer::open(server.untidy().await, LONG).await;
