@@ -132,13 +132,9 @@ fn service(place: &str, number: u16, said: &str) -> Option<Meaning> {
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
     use Outcome::{NotApplied, Unknown};
     match error {
-        sqlx::Error::Tls(_) => (
-            ErrorKind::Config,
-            NotApplied,
-            format!(
-                "no TLS connection to {place} ({error}): correct the server's certificates, or ssl-mode in the URL"
-            ),
-        ),
+        sqlx::Error::Tls(_) => no_tls(place),
+        // So the driver tells that it does not trust the server.
+        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => no_tls(place),
         sqlx::Error::Configuration(_) => {
             (ErrorKind::Config, NotApplied, format!("the settings for {place} cannot work: {error}"))
         }
@@ -147,6 +143,12 @@ fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
         }
         _ => (ErrorKind::Unavailable, Unknown, format!("the connection to {place} failed: {error}")),
     }
+}
+
+fn no_tls(place: &str) -> Meaning {
+    let message =
+        format!("no TLS connection to {place}: correct the server's certificates, or ssl-mode in the URL");
+    (ErrorKind::Config, Outcome::NotApplied, message)
 }
 
 #[cfg(test)]

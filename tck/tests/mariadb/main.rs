@@ -4,8 +4,12 @@
 
 #[path = "../mysql/fixture.rs"]
 mod fixture;
+#[path = "../postgres/peer.rs"]
+mod peer;
 #[path = "../rival/mod.rs"]
 mod rival;
+#[path = "../mysql/situations/mod.rs"]
+mod situations;
 
 use fixture::Server;
 use simba_servers::Flavour;

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 mod fixture;
+#[path = "../postgres/peer.rs"]
+mod peer;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod situations;
 
 use fixture::Server;
 use simba_servers::Flavour;
