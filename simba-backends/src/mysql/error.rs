@@ -129,6 +129,7 @@ fn service(place: &str, number: u16, said: &str) -> Option<Meaning> {
     Some(meaning)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "most of the driver's errors mean the same here")]
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
     use Outcome::{NotApplied, Unknown};
     match error {

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -148,14 +148,12 @@ impl Stream for Hints {
             self.received = Some(self.begin());
         }
         let received = self.received.as_mut().expect("it has just been begun");
-        match received.poll_recv(cx) {
+        let hint = ready!(received.poll_recv(cx));
+        if hint.is_none() {
             // The runtime on which somebody looked has ended; what was missed since, nobody knows.
-            Poll::Ready(None) => {
-                self.received = Some(self.begin());
-                Poll::Ready(Some(Hint::Gap))
-            }
-            hint => hint,
+            self.received = Some(self.begin());
         }
+        Poll::Ready(Some(hint.unwrap_or(Hint::Gap)))
     }
 }
 
