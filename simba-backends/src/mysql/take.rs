@@ -145,7 +145,7 @@ pub(super) async fn names(
     let answers = names.iter().map(|name| {
         let row = rows.get(name.as_str());
         // Somebody has inserted the row and not committed.
-        (name.clone(), row.map_or(Acquisition::Held { free_in: None }, |row| asker.settle(name, row)))
+        (name.clone(), row.map_or(sql::IN_PASSING, |row| asker.settle(name, row)))
     });
     Ok(Acquired::Answers(answers.collect()))
 }
@@ -187,8 +187,7 @@ impl<'a> Asker<'a> {
                 let what = "its token has no successor";
                 Acquisition::Failed(sql::corrupt("simba_lease", name.as_str(), what))
             }
-            // Somebody has locked it, or held it until a moment ago.
-            Some(_) | None => Acquisition::Held { free_in: None },
+            Some(_) | None => sql::IN_PASSING,
         }
     }
 }

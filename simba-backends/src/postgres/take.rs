@@ -123,7 +123,7 @@ impl Asker<'_> {
     fn answer(&self, name: &LeaseName, row: &PgRow) -> Result<Acquisition, BackendError> {
         if column(row, "session_id").is_none() && integer(row, "xmin").is_none() {
             // Deleted in between, which Simba never does.
-            return Ok(Acquisition::Held { free_in: None });
+            return Ok(sql::IN_PASSING);
         }
         let (holder, token) = stored(name, row)?;
         let now = integer(row, "now").unwrap_or_default();
@@ -143,8 +143,7 @@ impl Asker<'_> {
             Some(_) | None if token.as_i64() == i64::MAX => {
                 Err(sql::corrupt("simba_lease", name.as_str(), "its token has no successor"))
             }
-            // Somebody has a lock on it, or held it in between.
-            Some(_) | None => Ok(Acquisition::Held { free_in: None }),
+            Some(_) | None => Ok(sql::IN_PASSING),
         }
     }
 }

@@ -19,4 +19,4 @@ pub(crate) use hints::{Freed, FreedNames, Hints, Wanted, Watcher, paced};
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use server::{Answer, Driver, Failure, Server};
-pub(crate) use time::{left, millis, span};
+pub(crate) use time::{IN_PASSING, left, millis, span};
