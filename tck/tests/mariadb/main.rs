@@ -4,8 +4,10 @@
 
 #[path = "../mysql/fixture.rs"]
 mod fixture;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../rival/mod.rs"]
 mod rival;
 #[path = "../mysql/situations/mod.rs"]
