@@ -7,7 +7,8 @@ mod fixture;
 #[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;
-#[allow(dead_code, reason = "the tests of other storages use the rest")]
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
 #[path = "../mysql/situations/mod.rs"]
