@@ -129,21 +129,19 @@ fn service(place: &str, number: u16, said: &str) -> Option<Meaning> {
     Some(meaning)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "most of the driver's errors mean the same here")]
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
-    use Outcome::{NotApplied, Unknown};
-    match error {
-        sqlx::Error::Tls(_) => no_tls(place),
-        // So the driver tells that it does not trust the server.
-        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => no_tls(place),
-        sqlx::Error::Configuration(_) => {
-            (ErrorKind::Config, NotApplied, format!("the settings for {place} cannot work: {error}"))
-        }
-        sqlx::Error::PoolClosed => {
-            (ErrorKind::Unavailable, NotApplied, format!("the application has closed its pool for {place}"))
-        }
-        _ => (ErrorKind::Unavailable, Unknown, format!("the connection to {place} failed: {error}")),
+    let distrusts = |error: &std::io::Error| error.kind() == std::io::ErrorKind::InvalidData;
+    if matches!(error, sqlx::Error::Tls(_)) || matches!(error, sqlx::Error::Io(error) if distrusts(error)) {
+        return no_tls(place);
     }
+    if matches!(error, sqlx::Error::Configuration(_)) {
+        return (ErrorKind::Config, Outcome::NotApplied, format!("the settings for {place} cannot work: {error}"));
+    }
+    if matches!(error, sqlx::Error::PoolClosed) {
+        let message = format!("the application has closed its pool for {place}");
+        return (ErrorKind::Unavailable, Outcome::NotApplied, message);
+    }
+    (ErrorKind::Unavailable, Outcome::Unknown, format!("the connection to {place} failed: {error}"))
 }
 
 fn no_tls(place: &str) -> Meaning {

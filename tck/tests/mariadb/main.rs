@@ -4,8 +4,11 @@
 
 #[path = "../mysql/fixture.rs"]
 mod fixture;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
 #[path = "../mysql/situations/mod.rs"]

@@ -1,7 +1,5 @@
 //! Many sessions, many leases, and what they cost. The figures are printed.
 
-#![expect(clippy::print_stdout, reason = "figures are for whoever reads the output of a test")]
-
 use std::{sync::Arc, time::Duration};
 
 use simba_backends::{Acquisition, LeaseBackend, mysql::MySqlBackend};
@@ -132,9 +130,9 @@ async fn every_call_is_one_round_trip() {
     assert_eq!(server.proxy.round_trips() - before, 2, "held names");
     let leases: Vec<_> = answers
         .into_iter()
-        .map(|(name, answer)| match answer {
-            Acquisition::Granted { token, .. } => (name, token),
-            other => panic!("{name}: {other:?}"),
+        .map(|(name, answer)| {
+            let Acquisition::Granted { token, .. } = answer else { panic!("{name}: {answer:?}") };
+            (name, token)
         })
         .collect();
     mine.backend.release(&mine.session, &leases).await.unwrap();

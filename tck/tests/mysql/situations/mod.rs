@@ -3,6 +3,7 @@
 mod clients;
 mod clocks;
 mod connections;
+mod hints;
 mod isolation;
 mod leases;
 mod load;
