@@ -4,6 +4,8 @@
 
 #[path = "../postgres/fixture.rs"]
 mod fixture;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
 

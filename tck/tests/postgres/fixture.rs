@@ -34,7 +34,6 @@ pub(crate) struct Direct;
 impl Way for Direct {}
 
 /// Through PgBouncer in transaction mode.
-#[allow(dead_code, reason = "its tests are a binary of their own")]
 pub(crate) struct Bounced;
 
 impl Way for Bounced {
@@ -75,6 +74,20 @@ impl<W: Way> Server<W> {
         let url = self.url();
         let (before, _) = url.rsplit_once('/').unwrap();
         format!("{before}/{database}")
+    }
+
+    /// With tables.
+    pub(crate) async fn fresh_server() -> Self {
+        let server = Self::empty().await;
+        let builder = PostgresBackend::builder(&server.url()).unwrap().create_tables();
+        builder.connect().await.unwrap_or_else(|error| panic!("{error:?}"));
+        server
+    }
+
+    /// A client past everything.
+    #[allow(dead_code, reason = "not all that include this need one")]
+    pub(crate) async fn direct(&self) -> PostgresBackend {
+        backend(self.postgres.url()).await
     }
 
     pub(crate) async fn backend(&self) -> PostgresBackend {
@@ -193,10 +206,7 @@ impl<W: Way> Fixture for Server<W> {
     }
 
     async fn fresh() -> Self {
-        let server = Self::empty().await;
-        let builder = PostgresBackend::builder(&server.url()).unwrap().create_tables();
-        builder.connect().await.unwrap_or_else(|error| panic!("{error:?}"));
-        server
+        Self::fresh_server().await
     }
 
     async fn connect(&self) -> Arc<dyn LeaseBackend> {

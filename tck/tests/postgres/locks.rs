@@ -97,6 +97,38 @@ async fn a_session_whose_lease_is_locked_closes_and_all_it_had_is_free() {
     assert!(other.granted(&locked).await > token);
 }
 
+/// The keep-alive came in time, and is done when nobody can see that any more: its lock tells.
+#[tokio::test]
+async fn l12_a_keep_alive_whose_commit_outlasts_the_lease_wins_or_sees_the_lease_gone() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let holder = Peer::open(server.connect().await, LEASE).await;
+    let taker = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    let token = holder.granted(&n).await;
+    let mut operator = server.operator().await;
+    operator
+        .run(
+            "create function slow() returns trigger language plpgsql as $$
+            begin perform pg_sleep(2); return null; end $$;
+            create constraint trigger slow after update on simba_session deferrable initially deferred
+            for each row execute function slow()",
+        )
+        .await;
+    sleep(LEASE * 3 / 4).await;
+    let keeping = tokio::spawn({
+        let holder = holder.clone();
+        async move { holder.backend.keep_alive(&holder.session, LONG).await }
+    });
+    sleep(LEASE / 2).await;
+    assert!(!keeping.is_finished(), "it commits");
+    let answer = timeout(BOUND, taker.acquire(&n)).await.expect("nobody waits for a keep-alive");
+    let kept = keeping.await.unwrap().unwrap();
+    let is_kept = matches!(&kept, KeepAlive::Live { owned, .. } if *owned == [(n.clone(), token)]);
+    let is_taken = matches!(answer, Acquisition::Granted { .. });
+    assert!(!(is_kept && is_taken), "{kept:?}, yet {answer:?}");
+    assert!(is_kept, "it came in time");
+}
+
 /// Makes the second look of a transaction at a lease take a second: the first is the insert's, the second
 /// is the take-over's, whose snapshot is taken by then.
 const SLOW: &str = "
@@ -137,7 +169,8 @@ async fn l13_a_holder_younger_than_the_take_overs_snapshot_is_respected() {
         let (takes, n) = (takes.clone(), n.clone());
         async move { takes.acquire(&n).await }
     });
-    eventually("the take-over looks", async || is_asleep(&mut operator, "insert into simba_lease").await).await;
+    eventually("the take-over looks", async || is_asleep(&mut operator, "insert into simba_lease").await)
+        .await;
     operator.run(YOUNG).await;
     let answer = taking.await.unwrap();
     assert!(matches!(answer, Acquisition::Held { free_in: Some(_) }), "{answer:?}");

@@ -2,12 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+mod clocks;
 mod fixture;
+mod futures;
+mod hints;
 mod isolation;
+mod load;
 mod locks;
 mod peer;
+mod pool;
+mod pooler;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod standby;
+mod stopped;
+mod tables;
 
 use fixture::Server;
 /// What the other process is given.

@@ -117,7 +117,7 @@ impl Child {
         self.answer().await
     }
 
-    async fn answer(&mut self) -> String {
+    pub(crate) async fn answer(&mut self) -> String {
         loop {
             let line = self.answers.next_line().await.unwrap().expect("the other process lives");
             if let Some((_, answer)) = line.split_once(MARK) {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 mod fixture;
+#[path = "../processes/mod.rs"]
 mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;

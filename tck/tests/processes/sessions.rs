@@ -12,7 +12,7 @@ impl Here {
     /// What others see of the holder's lease.
     async fn free_in(&self, name: &LeaseName) -> Duration {
         let holder = self.backend.inspect(name).await.unwrap().expect("somebody holds it");
-        holder.free_in.expect("a file knows when")
+        holder.free_in.expect("the storage knows when")
     }
 }
 
@@ -61,7 +61,7 @@ async fn s4_what_one_process_closes_is_free_for_the_other_at_once() {
     there.close(&mine).await;
     assert_eq!(here.holder(&n).await, Some((theirs.clone(), taken)), "a second close frees nothing more");
 
-    here.fixture.half_close(&half).await.expect("a file can be written to");
+    here.fixture.half_close(&half).await.unwrap();
     there.close(&half).await;
     assert_eq!(here.backend.members(&group).await.unwrap(), []);
     assert!(here.granted(&m).await > half_held);
@@ -80,7 +80,7 @@ async fn s6_another_process_purges_the_dead_of_this_one_and_no_token() {
     for session in [&dies, &half] {
         there.join(session, &"g".parse().unwrap()).await;
     }
-    here.fixture.half_close(&half).await.expect("a file can be written to");
+    here.fixture.half_close(&half).await.unwrap();
 
     // From here on this process only counts; who purges is the other.
     let left = Census { sessions: 2, memberships: 0, tokens: 2 };
@@ -91,14 +91,14 @@ async fn s6_another_process_purges_the_dead_of_this_one_and_no_token() {
 }
 
 async fn eventually_left(here: &Here, there: &mut Child, theirs: &SessionId, left: Census) {
-    let mut census = here.fixture.census().await.expect("a file can be counted");
+    let mut census = here.fixture.census().await.unwrap();
     for _ in 0..300 {
         assert_eq!(there.keep_alive(theirs, LONG).await, "live ");
         if census == left {
             return;
         }
         here.fixture.pass(Duration::from_millis(200)).await;
-        census = here.fixture.census().await.expect("a file can be counted");
+        census = here.fixture.census().await.unwrap();
     }
     panic!("{census:?} instead of {left:?}");
 }

@@ -11,7 +11,7 @@ use crate::rival::Child;
 const SOON: Duration = Duration::from_secs(1);
 
 async fn next(hints: &mut dyn HintSource) -> Hint {
-    poll_fn(|cx| Pin::new(&mut *hints).poll_next(cx)).await.expect("a file has no end of hints")
+    poll_fn(|cx| Pin::new(&mut *hints).poll_next(cx)).await.expect("hints do not end")
 }
 
 async fn settle(hints: &mut dyn HintSource) {
@@ -38,7 +38,10 @@ async fn h1_a_release_and_a_close_in_another_process_are_hinted_within_a_second(
     let here = Here::open().await;
     let mut there = Child::start(&here.fixture.url()).await;
     let session = there.open(LONG).await;
-    let mut hints = here.backend.hints().expect("a file hints");
+    let Some(mut hints) = here.backend.hints() else {
+        assert!(!here.backend.capabilities().hints, "hints are handed out where declared");
+        return println!("not declared: hints: a waiter looks again at its regular times");
+    };
     let mut held = Vec::new();
     for round in 0..5 {
         let n = name(&format!("n{round}"));

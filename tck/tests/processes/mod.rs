@@ -1,4 +1,7 @@
-//! The contract between two processes that share a file.
+//! The contract between two processes that share a storage.
+//!
+//! The tests of every storage include this file beside the other process, and take from their crate what that
+//! takes.
 
 mod groups;
 mod hints;
@@ -10,7 +13,7 @@ use simba_backends::{Acquired, Acquisition, KeepAlive, LeaseBackend, LeaseName, 
 use simba_tck::Fixture;
 
 use crate::{
-    fixture::Sqlite,
+    Storage,
     rival::{Child, listed},
 };
 
@@ -18,14 +21,14 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// This process's side.
 struct Here {
-    fixture: Sqlite,
+    fixture: Storage,
     backend: Arc<dyn LeaseBackend>,
     session: SessionId,
 }
 
 impl Here {
     async fn open() -> Self {
-        let fixture = Sqlite::new();
+        let fixture = Storage::fresh().await;
         let backend = fixture.connect().await;
         let session = backend.open_session(LONG, &Metadata::default()).await.unwrap().session;
         Self { fixture, backend, session }
