@@ -130,23 +130,29 @@ fn service(place: &str, number: u16, said: &str) -> Option<Meaning> {
 }
 
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
-    use Outcome::{NotApplied, Unknown};
-    match error {
-        sqlx::Error::Tls(_) => (
-            ErrorKind::Config,
-            NotApplied,
-            format!(
-                "no TLS connection to {place} ({error}): correct the server's certificates, or ssl-mode in the URL"
-            ),
-        ),
-        sqlx::Error::Configuration(_) => {
-            (ErrorKind::Config, NotApplied, format!("the settings for {place} cannot work: {error}"))
-        }
-        sqlx::Error::PoolClosed => {
-            (ErrorKind::Unavailable, NotApplied, format!("the application has closed its pool for {place}"))
-        }
-        _ => (ErrorKind::Unavailable, Unknown, format!("the connection to {place} failed: {error}")),
+    let distrusts = |error: &std::io::Error| error.kind() == std::io::ErrorKind::InvalidData;
+    if matches!(error, sqlx::Error::Tls(_)) || matches!(error, sqlx::Error::Io(error) if distrusts(error)) {
+        return no_tls(place, error);
     }
+    if matches!(error, sqlx::Error::Configuration(_)) {
+        return (
+            ErrorKind::Config,
+            Outcome::NotApplied,
+            format!("the settings for {place} cannot work: {error}"),
+        );
+    }
+    if matches!(error, sqlx::Error::PoolClosed) {
+        let message = format!("the application has closed its pool for {place}");
+        return (ErrorKind::Unavailable, Outcome::NotApplied, message);
+    }
+    (ErrorKind::Unavailable, Outcome::Unknown, format!("the connection to {place} failed: {error}"))
+}
+
+fn no_tls(place: &str, error: &sqlx::Error) -> Meaning {
+    let message = format!(
+        "no TLS connection to {place} ({error}): correct the server's certificates, or ssl-mode in the URL"
+    );
+    (ErrorKind::Config, Outcome::NotApplied, message)
 }
 
 #[cfg(test)]

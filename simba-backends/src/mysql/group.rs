@@ -1,7 +1,7 @@
 //! Groups: join, leave, members.
 
 use super::{
-    Lane, MySqlBackend, column,
+    Lane, MySqlBackend,
     message::{Message, literal, now},
 };
 use crate::{
@@ -68,7 +68,7 @@ pub(super) async fn members(backend: &MySqlBackend, group: &GroupName) -> Result
     ));
     let answer = backend.send(Lane::Calls, message).await?;
     let member = |found: &_| {
-        let id = column(found, "session_id").unwrap_or_default();
+        let id = text(found, "session_id").unwrap_or_default();
         let session = sql::session(&id, "simba_member", group.as_str())?;
         let metadata = sql::metadata(text(found, "metadata"), &session)?;
         Ok(Member { session, metadata })

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use sqlx::mysql::MySqlRow;
 
 use super::{
-    Lane, MySqlBackend, column,
+    Lane, MySqlBackend,
     message::{self, Message, all, literal, now},
     take,
 };
 use crate::{
     Acquired, Acquisition, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
-    sql::{self, integer, token},
+    sql::{self, integer, text, token},
 };
 
 /// How many names travel in one message.
@@ -55,7 +55,7 @@ impl Stored {
     pub(super) fn read(name: &LeaseName, row: &MySqlRow) -> Result<Self, BackendError> {
         let corrupt = |what| sql::corrupt("simba_lease", name.as_str(), what);
         let token = token(row, "token").ok_or_else(|| corrupt("its token is no positive integer"))?;
-        let holder = column(row, "session_id").ok_or_else(|| corrupt("its session_id is no text"))?;
+        let holder = text(row, "session_id").ok_or_else(|| corrupt("its session_id is no text"))?;
         if holder.is_empty() {
             return Ok(Self { holder: None, token });
         }
@@ -125,7 +125,7 @@ async fn release_chunk(
     ));
     let answer = backend.send(Lane::Calls, message).await?;
     backend.shared.freed.tell(leases.iter().map(|(name, _)| name.clone()).collect());
-    let lease = |row: &MySqlRow| Some((column(row, "name")?, token(row, "token")?));
+    let lease = |row: &MySqlRow| Some((text(row, "name")?, token(row, "token")?));
     Ok(answer.rows(left).iter().filter_map(lease).collect())
 }
 
@@ -148,7 +148,7 @@ pub(super) async fn inspect(
     let Stored { holder: Some(session), token } = Stored::read(name, found)? else { return Ok(None) };
     match integer(found, "expires_at").zip(integer(found, "now")) {
         Some((expires_at, now)) if expires_at > now => {
-            let metadata = sql::metadata(sql::text(found, "metadata"), &session)?;
+            let metadata = sql::metadata(text(found, "metadata"), &session)?;
             Ok(Some(Holder { session, metadata, token, free_in: Some(sql::span(expires_at, now)) }))
         }
         Some(_) | None => Ok(None),

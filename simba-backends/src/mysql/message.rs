@@ -74,14 +74,15 @@ pub(super) struct Frame {
     after: Vec<String>,
 }
 
-/// Settings that a message relies on. The last two: an application may have set them for its own sake.
-fn settings(row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 6] {
+/// Settings that a message relies on, whatever the server or an application has made of them.
+fn settings(row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 7] {
     let seconds = |wait: Duration| (wait.as_secs_f64().ceil() as u64).max(1).to_string();
     [
         ("autocommit", "1".into()),
         ("innodb_lock_wait_timeout", seconds(row_wait)),
         ("lock_wait_timeout", seconds(table_wait)),
         ("group_concat_max_len", "1048576".into()),
+        ("sql_mode", "'STRICT_ALL_TABLES'".into()),
         ("sql_safe_updates", "0".into()),
         ("sql_select_limit", u64::MAX.to_string()),
     ]

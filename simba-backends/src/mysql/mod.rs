@@ -176,13 +176,6 @@ impl MySqlBackend {
     }
 }
 
-/// The text of a column that holds an id or a name. A server may pad it with spaces, which are in neither.
-fn column(row: &MySqlRow, name: &str) -> Option<String> {
-    let mut text = sql::text(row, name)?;
-    text.truncate(text.trim_end_matches(' ').len());
-    Some(text)
-}
-
 impl fmt::Debug for MySqlBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MySqlBackend").field("server", &self.shared.server).finish_non_exhaustive()

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use sqlx::mysql::MySqlRow;
 
-use super::{Answer, column, error::SCRIPT, message::Message};
-use crate::{BackendError, ErrorKind, Outcome, sql::integer};
+use super::{Answer, error::SCRIPT, message::Message};
+use crate::{
+    BackendError, ErrorKind, Outcome,
+    sql::{integer, text},
+};
 
 const CREATE: &str = include_str!("../../sql/init-simba-mysql.sql");
 
@@ -63,16 +66,16 @@ pub(super) fn probe() -> Message {
 
 /// The version that the probe found.
 pub(super) fn version(answer: &Answer) -> String {
-    answer.rows(0).first().and_then(|row| column(row, "version")).unwrap_or_default()
+    answer.rows(0).first().and_then(|row| text(row, "version")).unwrap_or_default()
 }
 
 /// Says what is wrong with the tables that the probe found.
 pub(super) fn check(place: &str, answer: &Answer) -> Result<(), BackendError> {
-    if answer.rows(0).first().and_then(|row| column(row, "chosen")).is_none() {
+    if answer.rows(0).first().and_then(|row| text(row, "chosen")).is_none() {
         let message = format!("no database for {place}: name one in the URL, as in mysql://db.example/app");
         return Err(BackendError::config(message));
     }
-    let key = |row| Some(((column(row, "table_name")?, column(row, "column_name")?), row));
+    let key = |row| Some(((text(row, "table_name")?, text(row, "column_name")?), row));
     let found: BTreeMap<(String, String), &MySqlRow> = answer.rows(1).iter().filter_map(key).collect();
     for (table, name, kind) in COLUMNS {
         if !found.keys().any(|(found, _)| found == table) {
@@ -92,20 +95,20 @@ pub(super) fn check(place: &str, answer: &Answer) -> Result<(), BackendError> {
 }
 
 fn trouble(row: &MySqlRow, kind: &Kind, is_key: bool) -> Option<String> {
-    let text = |name| column(row, name).unwrap_or_default().to_ascii_lowercase();
-    let (data_type, engine) = (text("data_type"), text("engine"));
+    let said = |name| text(row, name).unwrap_or_default().to_ascii_lowercase();
+    let (data_type, engine) = (said("data_type"), said("engine"));
     let is_short = |least: i64| integer(row, "length").unwrap_or_default() < least;
     if engine != "innodb" {
         return Some(format!("is in a table of the engine {engine:?}, which knows no transactions"));
     }
-    if is_key && text("column_key") != "pri" {
+    if is_key && said("column_key") != "pri" {
         return Some("is not in the primary key".to_owned());
     }
     let is_text = matches!(data_type.as_str(), "char" | "varchar");
     match kind {
         Kind::Number if data_type == "bigint" => None,
         Kind::Id(least) if is_text && is_short(*least) => Some("is too short".to_owned()),
-        Kind::Id(_) if is_text && !text("collation").ends_with("_bin") => {
+        Kind::Id(_) if is_text && !said("collation").ends_with("_bin") => {
             Some("does not tell upper case from lower case".to_owned())
         }
         Kind::Text(least) if data_type == "varchar" && is_short(*least) => Some("is too short".to_owned()),

@@ -6,13 +6,13 @@ use sqlx::mysql::MySqlRow;
 use tracing::{debug, warn};
 
 use super::{
-    Answer, Lane, MySqlBackend, column,
+    Answer, Lane, MySqlBackend,
     message::{Message, all, free_text, literal, now},
     purge,
 };
 use crate::{
     BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token,
-    sql::{self, integer, token},
+    sql::{self, integer, text, token},
 };
 
 pub(super) async fn open(
@@ -123,7 +123,7 @@ fn live(renewed: &Renewed, millis: i64, leases: &[MySqlRow], groups: &[MySqlRow]
         match held(row) {
             Some((name, Some(token))) => owned.push((name, token)),
             Some((name, None)) => unknown.push(name),
-            None => debug!(name = ?column(row, "name"), "corrupt name in simba_lease"),
+            None => debug!(name = ?text(row, "name"), "corrupt name in simba_lease"),
         }
     }
     KeepAlive::Live {
@@ -137,12 +137,12 @@ fn live(renewed: &Renewed, millis: i64, leases: &[MySqlRow], groups: &[MySqlRow]
 
 /// The name, and its token unless that is corrupt: then nobody knows what is held.
 fn held(row: &MySqlRow) -> Option<(LeaseName, Option<Token>)> {
-    let name = column(row, "name")?.parse().ok()?;
+    let name = text(row, "name")?.parse().ok()?;
     Some((name, token(row, "token")))
 }
 
 fn group(row: &MySqlRow) -> Option<GroupName> {
-    column(row, "group_name")?.parse().ok()
+    text(row, "group_name")?.parse().ok()
 }
 
 pub(super) async fn close(backend: &MySqlBackend, session: &SessionId) -> Result<(), BackendError> {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::mysql::MySqlRow;
 
 use super::{
-    Lane, MySqlBackend, column,
+    Lane, MySqlBackend,
     flavour::Flavour,
     lease::Stored,
     message::{self, Message, all, literal, now},
 };
 use crate::{
     Acquired, Acquisition, BackendError, LeaseName, SessionId,
-    sql::{self, integer},
+    sql::{self, integer, text},
 };
 
 /// The names asked for, as a table.
@@ -140,7 +140,7 @@ pub(super) async fn names(
     let Acquire { message, own, leases } = acquire(backend.flavour(), session, names);
     let answer = backend.send(Lane::Calls, message).await?;
     let Some(asker) = Asker::read(session, answer.rows(own)) else { return Ok(Acquired::Expired) };
-    let named = |row| Some((column(row, "name")?, row));
+    let named = |row| Some((text(row, "name")?, row));
     let rows: BTreeMap<String, &MySqlRow> = answer.rows(leases).iter().filter_map(named).collect();
     let answers = names.iter().map(|name| {
         let row = rows.get(name.as_str());
@@ -164,7 +164,7 @@ impl<'a> Asker<'a> {
     fn read(session: &'a SessionId, rows: &[MySqlRow]) -> Option<Self> {
         let row = rows.first()?;
         let (expires_at, now) = (integer(row, "expires_at")?, integer(row, "now")?);
-        let mine = column(row, "mine").unwrap_or_default().split(',').map(str::to_owned).collect();
+        let mine = text(row, "mine").unwrap_or_default().split(',').map(str::to_owned).collect();
         (expires_at > now).then_some(Self { session, expires_at, now, mine })
     }
 

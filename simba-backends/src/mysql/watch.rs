@@ -17,12 +17,12 @@ use tokio::{
 use tracing::debug;
 
 use super::{
-    Lane, MySqlBackend, column,
+    Lane, MySqlBackend,
     message::{self, Message, now},
 };
 use crate::{
     BackendError, Hint, LeaseName,
-    sql::{FreedNames, Wanted, Watcher, integer, paced},
+    sql::{FreedNames, Wanted, Watcher, integer, paced, text},
 };
 
 /// How many names travel in one message.
@@ -201,6 +201,6 @@ async fn free(
     message.add(format!("set @simba_names = {}", message::names(names)));
     let free = message.alone(FREE);
     let answer = backend.send(Lane::Calls, message).await?;
-    let named = |row| Some((column(row, "name")?.parse().ok()?, integer(row, "token")));
+    let named = |row| Some((text(row, "name")?.parse().ok()?, integer(row, "token")));
     Ok(answer.rows(free).iter().filter_map(named).collect())
 }

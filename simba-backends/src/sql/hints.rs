@@ -154,7 +154,7 @@ impl Stream for Hints {
                 self.received = Some(self.begin());
                 Poll::Ready(Some(Hint::Gap))
             }
-            hint => hint,
+            hint @ (Poll::Ready(Some(_)) | Poll::Pending) => hint,
         }
     }
 }

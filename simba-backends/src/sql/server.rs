@@ -101,6 +101,7 @@ impl<D: Driver> Server<D> {
     }
 
     /// The connections of everything but keep-alives.
+    #[cfg(feature = "postgres")]
     pub(crate) fn connections(&self) -> &Connections<D> {
         &self.inner.connections
     }

@@ -4,8 +4,15 @@
 
 #[path = "../mysql/fixture.rs"]
 mod fixture;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
+#[path = "../postgres/peer.rs"]
+mod peer;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
+#[path = "../mysql/situations/mod.rs"]
+mod situations;
 
 use fixture::Server;
 use simba_servers::Flavour;

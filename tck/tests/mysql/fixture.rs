@@ -65,6 +65,12 @@ impl<S: Settings> Server<S> {
         backend(&self.proxied_url()).await
     }
 
+    /// A client that looks for dead sessions once, at its first call.
+    pub(crate) async fn untidy(&self) -> Arc<dyn LeaseBackend> {
+        let builder = MySqlBackend::builder(&self.proxied_url()).unwrap();
+        Arc::new(builder.purge_interval(Duration::from_secs(3600)).connect().await.unwrap())
+    }
+
     /// Somebody with a connection of their own, past everything.
     pub(crate) async fn operator(&self) -> Operator {
         Operator(MySqlConnection::connect(self.mysql.admin_url()).await.unwrap())
@@ -164,12 +170,13 @@ impl Operator {
 
     /// Asks until there is a number greater than zero.
     pub(crate) async fn awaited(&mut self, query: &str) -> i64 {
-        for _ in 0..6000 {
+        for _ in 0..600 {
             let number = self.number(query).await;
             if number > 0 {
                 return number;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            // The server looks anew only for who has not asked for 0.1 s.
+            tokio::time::sleep(Duration::from_millis(120)).await;
         }
         panic!("nothing within a minute: {query}")
     }

@@ -3,8 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
 mod fixture;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
+#[path = "../postgres/peer.rs"]
+mod peer;
+#[path = "../processes/mod.rs"]
+mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod situations;
 
 use fixture::Server;
 use simba_servers::Flavour;
