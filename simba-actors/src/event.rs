@@ -122,11 +122,11 @@ pub enum SimbaEvent {
         floor: Token,
     },
     /// The clock of this host or of the storage has stepped, or runs wrong by more than the drift; or another
-    /// process contends for the same name with a longer lease.
+    /// process contends for the same name with a longer lease; or somebody removed a session before its time.
     ClockStep {
         /// What passed here between two keep-alives; or the lease of this process.
         local: Duration,
-        /// What passed there; or for how long another process still has a lease.
+        /// What passed there, at the least; or for how long another process still has a lease.
         server: Duration,
     },
     /// An attempt to acquire a lease failed; it is made again.

@@ -275,7 +275,7 @@ impl Engine {
         self.timers.cancel(&Timer::Renew);
         self.timers.cancel(&Timer::SessionLost);
         self.drop_calls_of_session();
-        let confirmed_at = live.confirmed_at;
+        let (confirmed_at, valid_until) = (live.confirmed_at, live.valid_until);
         self.notice(Notice::SessionExpired { session: live.id.clone() });
         self.drop_releases();
         self.in_doubt.clear();
@@ -290,6 +290,10 @@ impl Engine {
         self.send(Call::Close { session: live.id });
         // At once, but no faster than this: a storage could say "expired" to each fresh session.
         self.timers.set(Timer::Open, self.now.max(confirmed_at + self.timing.min_backoff));
+        if self.now < valid_until {
+            // R20: a clock that steps ahead leaves no session whose keep-alives could be compared.
+            self.notice(Notice::ClockStep { local: confirmed_at.until(self.now), server: self.timing.lease });
+        }
     }
 
     /// Whether that session is the present one.

@@ -139,7 +139,7 @@ fn log(notice: &Notice) {
             warn!(
                 ?local,
                 ?server,
-                "the storage's clock stepped, or runs wrong, or another contends with a longer lease"
+                "the storage's clock stepped, or runs wrong, or lost a session, or another contends with a longer lease"
             );
         }
     }

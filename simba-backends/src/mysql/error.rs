@@ -132,10 +132,14 @@ fn service(place: &str, number: u16, said: &str) -> Option<Meaning> {
 fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
     let distrusts = |error: &std::io::Error| error.kind() == std::io::ErrorKind::InvalidData;
     if matches!(error, sqlx::Error::Tls(_)) || matches!(error, sqlx::Error::Io(error) if distrusts(error)) {
-        return no_tls(place);
+        return no_tls(place, error);
     }
     if matches!(error, sqlx::Error::Configuration(_)) {
-        return (ErrorKind::Config, Outcome::NotApplied, format!("the settings for {place} cannot work: {error}"));
+        return (
+            ErrorKind::Config,
+            Outcome::NotApplied,
+            format!("the settings for {place} cannot work: {error}"),
+        );
     }
     if matches!(error, sqlx::Error::PoolClosed) {
         let message = format!("the application has closed its pool for {place}");
@@ -144,9 +148,10 @@ fn uncoded(place: &str, error: &sqlx::Error) -> Meaning {
     (ErrorKind::Unavailable, Outcome::Unknown, format!("the connection to {place} failed: {error}"))
 }
 
-fn no_tls(place: &str) -> Meaning {
-    let message =
-        format!("no TLS connection to {place}: correct the server's certificates, or ssl-mode in the URL");
+fn no_tls(place: &str, error: &sqlx::Error) -> Meaning {
+    let message = format!(
+        "no TLS connection to {place} ({error}): correct the server's certificates, or ssl-mode in the URL"
+    );
     (ErrorKind::Config, Outcome::NotApplied, message)
 }
 

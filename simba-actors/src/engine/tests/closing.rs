@@ -131,7 +131,7 @@ fn r14_a_session_that_expires_during_the_close_has_nothing_left_to_free() {
     bench.close();
     let expired = Answer::KeptAlive(Ok(simba_backends::KeepAlive::Expired));
     let told = bench.answer(bench.call("keep-alive"), expired);
-    assert_eq!(told, ["expired s1", "a#7 overdue", "a settled", "call close s1"]);
+    assert_eq!(told, ["expired s1", "a#7 overdue", "a settled", "call close s1", "clock step"]);
     assert_eq!(bench.closed(), ["closed []"]);
 }
 

@@ -67,7 +67,7 @@ fn r10_every_session_has_a_fresh_id_and_the_old_one_is_closed() {
     let mut bench = Bench::live();
     bench.pass(5_000);
     let told = bench.answer(bench.call("keep-alive"), expired());
-    assert_eq!(told, ["expired s1", "call close s1", "call open"]);
+    assert_eq!(told, ["expired s1", "call close s1", "clock step", "call open"]);
     assert_eq!(bench.opened(), ["opened s2"]);
     assert_eq!(bench.pass(5_000).last().unwrap(), "call keep-alive s2");
 }
@@ -168,6 +168,23 @@ fn r20_a_storage_clock_that_steps_either_way_raises_an_alarm() {
     for counted_by_it in [5_000 + 3_600_000, 5_151, 4_849, 0] {
         let mut bench = renewed();
         assert_eq!(counted(&mut bench, counted_by_it), ["clock step"], "{counted_by_it}");
+    }
+}
+
+/// An hour ahead, no keep-alive finds its session alive.
+#[test]
+fn r20_a_session_that_expires_while_it_is_certain_to_live_raises_an_alarm() {
+    for (passes, alarm) in [(889, true), (890, false)] {
+        let mut bench = Bench::live();
+        bench.pass(5_000);
+        let (owned, unknown, groups) = (Vec::new(), Vec::new(), Vec::new());
+        let live =
+            KeepAlive::Live { remaining: ms(6_000), owned, unknown, groups, server_elapsed: Some(ms(5_000)) };
+        bench.answer(bench.call("keep-alive"), Answer::KeptAlive(Ok(live)));
+        bench.pass(5_000);
+        bench.pass(passes);
+        let told = bench.answer(bench.call("keep-alive"), expired());
+        assert_eq!(told.contains(&"clock step".to_owned()), alarm, "{passes}: {told:?}");
     }
 }
 
