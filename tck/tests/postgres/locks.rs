@@ -134,7 +134,10 @@ async fn a_locked_session_keeps_no_other_from_being_purged() {
     let lives = Peer::open(server.connect().await, LONG).await;
     let mut operator = server.operator().await;
     operator
-        .run("insert into simba_session values ('dead1', 1, ''), ('dead2', 2, ''), ('dead3', 3, '')")
+        .run(
+            "insert into simba_session select id, extract(epoch from clock_timestamp()) * 1000 + 5000, ''
+            from unnest('{dead1,dead2,dead3}'::text[]) id",
+        )
         .await;
     let hold = server.hold_session(&"dead1".parse().unwrap()).await.unwrap();
     eventually("only the locked one is left", async || {
