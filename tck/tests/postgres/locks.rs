@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simba_backends::{Acquired, Acquisition, Joined, KeepAlive, Release};
+use simba_backends::{Acquired, Acquisition, Joined, KeepAlive, Outcome, Release};
 use simba_tck::Fixture;
 use tokio::time::{sleep, timeout};
 
@@ -151,6 +151,32 @@ async fn a_locked_session_keeps_no_other_from_being_purged() {
         operator.number("select count(*) from simba_session").await == 1
     })
     .await;
+}
+
+/// What was read after the commit was lost, not what was written.
+#[tokio::test]
+async fn an_acquire_that_fails_after_its_commit_may_have_been_applied() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    let token = mine.granted(&n).await;
+    mine.release(&n, token).await;
+    let mut operator = server.operator().await;
+    // Only within our own transactions is there a limit to the wait for locks.
+    operator
+        .run(
+            "create policy broken on simba_lease using
+                (case when current_setting('lock_timeout') = '0' then 1 / 0 = 1 else true end);
+            alter table simba_lease enable row level security;
+            alter table simba_lease force row level security",
+        )
+        .await;
+    let error = mine.backend.acquire(&mine.session, std::slice::from_ref(&n)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    operator.run("alter table simba_lease disable row level security").await;
+    let owned = mine.owned().await.unwrap();
+    assert_eq!(owned.len(), 1, "it was applied");
+    assert!(owned[0].1 > token);
 }
 
 /// Not a row of theirs is left for the purge.
