@@ -165,8 +165,11 @@ async fn an_acquire_that_fails_after_its_commit_may_have_been_applied() {
     // Only within our own transactions is there a limit to the wait for locks.
     operator
         .run(
-            "create policy broken on simba_lease using
-                (case when current_setting('lock_timeout') = '0' then 1 / 0 = 1 else true end);
+            "create function broken() returns boolean volatile language plpgsql as $$ begin
+                if current_setting('lock_timeout') = '0' then raise 'broken'; end if;
+                return true;
+            end $$;
+            create policy broken on simba_lease using (broken());
             alter table simba_lease enable row level security;
             alter table simba_lease force row level security",
         )
