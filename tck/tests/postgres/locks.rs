@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simba_backends::{Acquired, Acquisition, Joined, KeepAlive, Release};
+use simba_backends::{Acquired, Acquisition, Joined, KeepAlive, Outcome, Release};
 use simba_tck::Fixture;
 use tokio::time::{sleep, timeout};
 
@@ -134,7 +134,10 @@ async fn a_locked_session_keeps_no_other_from_being_purged() {
     let lives = Peer::open(server.connect().await, LONG).await;
     let mut operator = server.operator().await;
     operator
-        .run("insert into simba_session values ('dead1', 1, ''), ('dead2', 2, ''), ('dead3', 3, '')")
+        .run(
+            "insert into simba_session select id, extract(epoch from clock_timestamp()) * 1000 + 5000, ''
+            from unnest('{dead1,dead2,dead3}'::text[]) id",
+        )
         .await;
     let hold = server.hold_session(&"dead1".parse().unwrap()).await.unwrap();
     eventually("only the locked one is left", async || {
@@ -148,6 +151,35 @@ async fn a_locked_session_keeps_no_other_from_being_purged() {
         operator.number("select count(*) from simba_session").await == 1
     })
     .await;
+}
+
+/// What was read after the commit was lost, not what was written.
+#[tokio::test]
+async fn an_acquire_that_fails_after_its_commit_may_have_been_applied() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    let token = mine.granted(&n).await;
+    mine.release(&n, token).await;
+    let mut operator = server.operator().await;
+    // Only within our own transactions is there a limit to the wait for locks.
+    operator
+        .run(
+            "create function broken() returns boolean volatile language plpgsql as $$ begin
+                if current_setting('lock_timeout') = '0' then raise 'broken'; end if;
+                return true;
+            end $$;
+            create policy broken on simba_lease using (broken());
+            alter table simba_lease enable row level security;
+            alter table simba_lease force row level security",
+        )
+        .await;
+    let error = mine.backend.acquire(&mine.session, std::slice::from_ref(&n)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    operator.run("alter table simba_lease disable row level security").await;
+    let owned = mine.owned().await.unwrap();
+    assert_eq!(owned.len(), 1, "it was applied");
+    assert!(owned[0].1 > token);
 }
 
 /// Not a row of theirs is left for the purge.
