@@ -92,7 +92,7 @@ struct Shared {
     /// What is sent around a message on the connection that is kept, and on the others.
     kept_frame: Frame,
     frame: Frame,
-    /// Which names have a row.
+    /// Which names have a row, and what was told of them.
     known: Known,
     purge: PurgeTimer,
     /// Tells this process's hint sources of what this process freed, sooner than they would notice.

@@ -11,7 +11,7 @@ use super::{
     message::{self, Message, all, literal, now},
 };
 use crate::{
-    Acquired, Acquisition, BackendError, LeaseName, SessionId,
+    Acquired, Acquisition, BackendError, LeaseName, SessionId, Token,
     sql::{self, integer, text},
 };
 
@@ -152,31 +152,76 @@ fn take(flavour: Flavour, id: &str) -> String {
 }
 
 /// What became of each name, at most a thousand.
+///
+/// One that is free and was not taken is tried once more: most likely a purge was just about to free it.
 pub(super) async fn names(
     backend: &MySqlBackend,
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
+    let Some(seen) = attempt(backend, session, names).await? else { return Ok(Acquired::Expired) };
+    let (mut answers, mut left) = (Vec::with_capacity(names.len()), Vec::new());
+    for (name, seen) in seen {
+        match seen {
+            Seen::Answer(answer) => answers.push((name, answer)),
+            Seen::Free => left.push(name),
+        }
+    }
+    if !left.is_empty() {
+        match attempt(backend, session, &left).await {
+            Ok(Some(seen)) => answers.extend(seen.into_iter().map(|(name, seen)| (name, seen.in_the_end()))),
+            Ok(None) => return Ok(Acquired::Expired),
+            Err(error) => {
+                answers.extend(left.into_iter().map(|name| (name, Acquisition::Failed(error.clone()))));
+            }
+        }
+    }
+    Ok(Acquired::Answers(answers))
+}
+
+/// What was seen of a name after the take-over.
+enum Seen {
+    Answer(Acquisition),
+    /// Nobody holds it, and yet it was not taken.
+    Free,
+}
+
+impl Seen {
+    /// Somebody has locked the row, or has not committed it.
+    fn in_the_end(self) -> Acquisition {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Free => Acquisition::Held { free_in: None },
+        }
+    }
+}
+
+/// `None` where the session has expired.
+async fn attempt(
+    backend: &MySqlBackend,
+    session: &SessionId,
+    names: &[LeaseName],
+) -> Result<Option<Vec<(LeaseName, Seen)>>, BackendError> {
     let known = &backend.shared.known;
     let rows = if known.has_all(names) { Rows::Known } else { Rows::Unknown };
     let (message, leases) = acquire(backend.flavour(), session, names, rows);
     let answer = backend.send(Lane::Calls, message).await?;
     let named = |row| Some((text(row, "name")?, row));
     let mut rows: BTreeMap<String, &MySqlRow> = answer.rows(leases).iter().filter_map(named).collect();
-    let own = rows.remove("");
-    let answers = names.iter().map(|name| (name, rows.get(name.as_str())));
-    answers.clone().for_each(|(name, row)| known.note(name, row.is_some()));
-    let Some(asker) = own.and_then(|row| Asker::read(session, row)) else { return Ok(Acquired::Expired) };
-    let settled = answers.map(|(name, row)| match row {
-        Some(row) => (name.clone(), asker.settle(name, row)),
-        // Somebody has inserted the row and not committed, or deleted it.
-        None => (name.clone(), Acquisition::Held { free_in: None }),
+    let Some(asker) = rows.remove("").and_then(|row| Asker::read(backend, session, row)) else {
+        return Ok(None);
+    };
+    let seen = names.iter().map(|name| {
+        let row = rows.get(name.as_str());
+        known.note(name, row.is_some());
+        (name.clone(), row.map_or(Seen::Free, |row| asker.see(name, row)))
     });
-    Ok(Acquired::Answers(settled.collect()))
+    Ok(Some(seen.collect()))
 }
 
 /// Who asked, as it was after the take-over.
 struct Asker<'a> {
+    backend: &'a MySqlBackend,
     session: &'a SessionId,
     expires_at: i64,
     now: i64,
@@ -186,33 +231,38 @@ struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     /// `None` where the session has expired.
-    fn read(session: &'a SessionId, row: &MySqlRow) -> Option<Self> {
+    fn read(backend: &'a MySqlBackend, session: &'a SessionId, row: &MySqlRow) -> Option<Self> {
         let (expires_at, now) = (integer(row, "expires_at")?, integer(row, "token")?);
         let mine = text(row, "session_id").unwrap_or_default().split(',').map(str::to_owned).collect();
-        (expires_at > now).then_some(Self { session, expires_at, now, mine })
+        (expires_at > now).then_some(Self { backend, session, expires_at, now, mine })
     }
 
-    fn settle(&self, name: &LeaseName, row: &MySqlRow) -> Acquisition {
+    fn see(&self, name: &LeaseName, row: &MySqlRow) -> Seen {
         let Stored { holder, token } = match Stored::read(name, row) {
             Ok(stored) => stored,
-            Err(error) => return Acquisition::Failed(error),
+            Err(error) => return Seen::Answer(Acquisition::Failed(error)),
         };
-        let remaining = sql::left(self.expires_at, self.now);
         match holder {
-            Some(holder) if holder == *self.session && self.mine.contains(name.as_str()) => {
-                Acquisition::AlreadyOwned { token, remaining }
-            }
-            Some(holder) if holder == *self.session => Acquisition::Granted { token, remaining },
+            Some(holder) if holder == *self.session => Seen::Answer(self.owned(name, token)),
             Some(_) if integer(row, "expires_at").is_some_and(|end| end > self.now) => {
                 let end = integer(row, "expires_at").unwrap_or_default();
-                Acquisition::Held { free_in: Some(sql::span(end, self.now)) }
+                Seen::Answer(Acquisition::Held { free_in: Some(sql::span(end, self.now)) })
             }
             Some(_) | None if token.as_i64() == i64::MAX => {
                 let what = "its token has no successor";
-                Acquisition::Failed(sql::corrupt("simba_lease", name.as_str(), what))
+                Seen::Answer(Acquisition::Failed(sql::corrupt("simba_lease", name.as_str(), what)))
             }
-            // Somebody has locked it, or held it until a moment ago.
-            Some(_) | None => Acquisition::Held { free_in: None },
+            Some(_) | None => Seen::Free,
+        }
+    }
+
+    fn owned(&self, name: &LeaseName, token: Token) -> Acquisition {
+        let remaining = sql::left(self.expires_at, self.now);
+        let is_new = !self.mine.contains(name.as_str());
+        if self.backend.shared.known.is_first(name, self.session, token) && is_new {
+            Acquisition::Granted { token, remaining }
+        } else {
+            Acquisition::AlreadyOwned { token, remaining }
         }
     }
 }
