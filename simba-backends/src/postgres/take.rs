@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Acquired, Acquisition, BackendError, LeaseName, SessionId,
-    sql::{self, integer},
+    sql::{self, Seen, integer},
 };
 
 /// How long the insert of a name may wait, in milliseconds: another attempt may be inserting it at the moment,
@@ -84,12 +84,22 @@ pub(super) const LOOK: Statement = Statement {
     ),
 };
 
+/// What became of each name, at most a thousand.
 pub(super) async fn names(
     backend: &PostgresBackend,
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
-    let (id, names) = (literal(session), array(names));
+    sql::settle(names, |names| attempt(backend, session, names)).await
+}
+
+/// `None` where the session has expired.
+async fn attempt(
+    backend: &PostgresBackend,
+    session: &SessionId,
+    names: Vec<LeaseName>,
+) -> Result<Option<Vec<(LeaseName, Seen)>>, BackendError> {
+    let (id, names) = (literal(session), array(&names));
     let with = |statement: &Statement| statement.with(&[&id, &names], backend.shared.plans);
     let taking = format!("{}; {}; {TRANSACTION}", with(&INSERT), with(&TAKE));
     let message = format!("{}; {}", backend.transaction(WAIT, &taking), with(&LOOK));
@@ -99,14 +109,14 @@ pub(super) async fn names(
     let asker = Asker { session, written: written.map(transaction_id) };
     let rows = answer.rows(PRELUDE + 4);
     if !rows.iter().all(|row| integer(row, "mine") > integer(row, "now")) {
-        return Ok(Acquired::Expired);
+        return Ok(None);
     }
     let named = |row| Some((sql::text(row, "name")?.parse().ok()?, row));
-    let answers = rows.iter().filter_map(named).map(|(name, row)| {
-        let answer = asker.answer(&name, row).unwrap_or_else(Acquisition::Failed);
-        (name, answer)
+    let seen = rows.iter().filter_map(named).map(|(name, row)| {
+        let seen = asker.see(&name, row).unwrap_or_else(|error| Seen::Answer(Acquisition::Failed(error)));
+        (name, seen)
     });
-    Ok(Acquired::Answers(answers.collect()))
+    Ok(Some(seen.collect()))
 }
 
 /// As rows have it: the lower half.
@@ -120,31 +130,31 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    fn answer(&self, name: &LeaseName, row: &PgRow) -> Result<Acquisition, BackendError> {
+    fn see(&self, name: &LeaseName, row: &PgRow) -> Result<Seen, BackendError> {
         if column(row, "session_id").is_none() && integer(row, "xmin").is_none() {
-            // Deleted in between, which Simba never does.
-            return Ok(sql::IN_PASSING);
+            // Somebody has inserted the row and not committed, or deleted it.
+            return Ok(Seen::Free);
         }
         let (holder, token) = stored(name, row)?;
         let now = integer(row, "now").unwrap_or_default();
         let expires_at = integer(row, "expires_at").unwrap_or_default();
-        match holder {
+        Ok(match holder {
             Some(holder) if holder == *self.session => {
                 let remaining = sql::left(expires_at, now);
                 let is_new = self.written.is_some() && self.written == integer(row, "xmin");
-                Ok(match is_new {
+                Seen::Answer(match is_new {
                     true => Acquisition::Granted { token, remaining },
                     false => Acquisition::AlreadyOwned { token, remaining },
                 })
             }
             Some(_) if expires_at > now => {
-                Ok(Acquisition::Held { free_in: Some(sql::span(expires_at, now)) })
+                Seen::Answer(Acquisition::Held { free_in: Some(sql::span(expires_at, now)) })
             }
             Some(_) | None if token.as_i64() == i64::MAX => {
-                Err(sql::corrupt("simba_lease", name.as_str(), "its token has no successor"))
+                return Err(sql::corrupt("simba_lease", name.as_str(), "its token has no successor"));
             }
-            Some(_) | None => Ok(sql::IN_PASSING),
-        }
+            Some(_) | None => Seen::Free,
+        })
     }
 }
 

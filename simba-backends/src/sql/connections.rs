@@ -48,6 +48,7 @@ impl<D: Driver> Connections<D> {
 
     /// Says, once, what each connection that is taken from now on is told before its first message. The
     /// application's are told nothing.
+    #[cfg(feature = "postgres")]
     pub(crate) fn greet(&self, with: String) {
         if let Self::Ours { greeting, .. } = self {
             let is_first = greeting.set(with).is_ok();

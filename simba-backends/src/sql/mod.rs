@@ -9,6 +9,8 @@ mod hints;
 mod purge;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod settle;
 mod time;
 
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
@@ -19,4 +21,6 @@ pub(crate) use hints::{Freed, FreedNames, Hints, Wanted, Watcher, paced};
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use server::{Answer, Driver, Failure, Server};
-pub(crate) use time::{IN_PASSING, left, millis, span};
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use settle::{Seen, settle};
+pub(crate) use time::{left, millis, span};

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{Acquisition, BackendError};
+use crate::BackendError;
 
 /// No lease is longer, so that adding one to the time cannot leave a signed 64-bit column.
 const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1000;
-
-/// The answer for a lease that nobody holds and that could not be had all the same: somebody has a lock on it
-/// for a moment (a server shows what a transaction wrote before it lets go of its locks), or held it in between.
-/// To be looked at again soon; who asks waits longer each time that it is in vain.
-pub(crate) const IN_PASSING: Acquisition = Acquisition::Held { free_in: Some(Duration::from_millis(10)) };
 
 /// A lease in the storage's milliseconds.
 pub(crate) fn millis(lease: Duration) -> Result<i64, BackendError> {

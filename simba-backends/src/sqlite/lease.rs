@@ -128,9 +128,10 @@ fn split(seen: Vec<(LeaseName, Seen)>) -> (Vec<(LeaseName, Acquisition)>, Vec<Le
     (answers, free)
 }
 
+/// What was free before and after, but not in between, was held for that long.
 fn settled(seen: Seen) -> Acquisition {
     match seen {
-        Seen::Free => sql::IN_PASSING,
+        Seen::Free => Acquisition::Held { free_in: None },
         Seen::Answer(answer) => answer,
     }
 }

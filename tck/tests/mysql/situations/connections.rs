@@ -15,14 +15,15 @@ use crate::{
 };
 
 /// Settings that an application may have, each of which would break a statement that relied on its default.
-const ODD: &str = "set autocommit = 0, transaction_isolation = 'SERIALIZABLE', sql_select_limit = 1,
+const ODD: &str = "set transaction_isolation = 'SERIALIZABLE', sql_select_limit = 1,
     sql_safe_updates = 1, group_concat_max_len = 4, time_zone = '-11:30', innodb_lock_wait_timeout = 77,
     sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,PIPES_AS_CONCAT,STRICT_ALL_TABLES'";
 
-async fn odd_pool(server: &Server, size: u32) -> MySqlPool {
+async fn odd_pool(server: &Server, size: u32, autocommit: i64) -> MySqlPool {
+    let odd = format!("set autocommit = {autocommit}; {ODD}");
     let odd = match FLAVOUR {
-        Flavour::MySql => ODD.to_owned(),
-        Flavour::MariaDb => ODD.replace("transaction_isolation", "tx_isolation"),
+        Flavour::MySql => odd,
+        Flavour::MariaDb => odd.replace("transaction_isolation", "tx_isolation"),
     };
     let options = MySqlPoolOptions::new().max_connections(size).after_connect(move |connection, _| {
         let odd = odd.clone();
@@ -34,12 +35,18 @@ async fn odd_pool(server: &Server, size: u32) -> MySqlPool {
 /// A session's whole life, with everything that a setting could break.
 #[tokio::test]
 async fn an_applications_pool_may_have_any_settings_and_keeps_them() {
+    for autocommit in [0, 1] {
+        a_pool_may_have_any_settings(autocommit).await;
+    }
+}
+
+async fn a_pool_may_have_any_settings(autocommit: i64) {
     let server = Server::<Usual>::fresh().await;
-    let pool = odd_pool(&server, 2).await;
+    let pool = odd_pool(&server, 2, autocommit).await;
     // Somebody has left a transaction open, and its snapshot with it.
     let mut left: Vec<_> = vec![pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
     for connection in &mut left {
-        connection.execute("select count(*) from simba_lease").await.unwrap();
+        connection.execute("start transaction with consistent snapshot").await.unwrap();
     }
     drop(left);
     let backend = MySqlBackend::builder_with_pool(pool.clone()).connect().await.unwrap();
@@ -74,7 +81,7 @@ async fn an_applications_pool_may_have_any_settings_and_keeps_them() {
         .await
         .unwrap();
     let numbers: Vec<i64> = (0..4).map(|column| row.try_get_unchecked(column).unwrap()).collect();
-    assert_eq!(numbers, [0, 77, 4, 1], "the application finds its settings again");
+    assert_eq!(numbers, [autocommit, 77, 4, 1], "the application finds its settings again");
     drop(row);
     pool.close().await;
     let error = peer.backend.acquire(&other.session, &all).await.unwrap_err();
