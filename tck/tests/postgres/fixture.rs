@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::rival::{Child, Remote};
 
 /// Short, so that the purge can be waited for.
-const PURGE_INTERVAL: Duration = Duration::from_secs(2);
+pub(crate) const PURGE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A server's settings, and what is on the way to it.
 pub(crate) trait Way: Send + Sync + 'static {

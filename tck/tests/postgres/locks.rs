@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simba_backends::{Acquisition, KeepAlive, Release};
+use simba_backends::{Acquired, Acquisition, Joined, KeepAlive, Release};
 use simba_tck::Fixture;
 use tokio::time::{sleep, timeout};
 
@@ -100,8 +100,9 @@ async fn a_session_whose_lease_is_locked_closes_and_all_it_had_is_free() {
 /// The keep-alive came in time, and is done when nobody can see that any more: its lock tells.
 #[tokio::test]
 async fn l12_a_keep_alive_whose_commit_outlasts_the_lease_wins_or_sees_the_lease_gone() {
+    let lease = Duration::from_secs(3);
     let server = Server::<crate::fixture::Direct>::fresh().await;
-    let holder = Peer::open(server.connect().await, LEASE).await;
+    let holder = Peer::open(server.connect().await, lease).await;
     let taker = Peer::open(server.connect().await, LONG).await;
     let n = name("n");
     let token = holder.granted(&n).await;
@@ -109,24 +110,66 @@ async fn l12_a_keep_alive_whose_commit_outlasts_the_lease_wins_or_sees_the_lease
     operator
         .run(
             "create function slow() returns trigger language plpgsql as $$
-            begin perform pg_sleep(2); return null; end $$;
+            begin perform pg_sleep(3); return null; end $$;
             create constraint trigger slow after update on simba_session deferrable initially deferred
             for each row execute function slow()",
         )
         .await;
-    sleep(LEASE * 3 / 4).await;
+    sleep(lease / 2).await;
     let keeping = tokio::spawn({
         let holder = holder.clone();
         async move { holder.backend.keep_alive(&holder.session, LONG).await }
     });
-    sleep(LEASE / 2).await;
-    assert!(!keeping.is_finished(), "it commits");
+    sleep(lease * 3 / 4).await;
     let answer = timeout(BOUND, taker.acquire(&n)).await.expect("nobody waits for a keep-alive");
     let kept = keeping.await.unwrap().unwrap();
-    let is_kept = matches!(&kept, KeepAlive::Live { owned, .. } if *owned == [(n.clone(), token)]);
-    let is_taken = matches!(answer, Acquisition::Granted { .. });
-    assert!(!(is_kept && is_taken), "{kept:?}, yet {answer:?}");
-    assert!(is_kept, "it came in time");
+    assert!(matches!(&kept, KeepAlive::Live { owned, .. } if *owned == [(n, token)]), "{kept:?}");
+    assert!(!matches!(answer, Acquisition::Granted { .. }), "it was kept, yet {answer:?}");
+}
+
+/// Nobody knows why somebody has a lock on a dead session; the purge does not wait to be told.
+#[tokio::test]
+async fn a_locked_session_keeps_no_other_from_being_purged() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let lives = Peer::open(server.connect().await, LONG).await;
+    let mut operator = server.operator().await;
+    operator
+        .run(
+            "insert into simba_session select id, extract(epoch from clock_timestamp()) * 1000 + 5000, ''
+            from unnest('{dead1,dead2,dead3}'::text[]) id",
+        )
+        .await;
+    let hold = server.hold_session(&"dead1".parse().unwrap()).await.unwrap();
+    eventually("only the locked one is left", async || {
+        lives.owned().await.unwrap();
+        operator.number("select count(*) from simba_session").await == 2
+    })
+    .await;
+    hold.end().await;
+    eventually("none is left", async || {
+        lives.owned().await.unwrap();
+        operator.number("select count(*) from simba_session").await == 1
+    })
+    .await;
+}
+
+/// Not a row of theirs is left for the purge.
+#[tokio::test]
+async fn an_expired_session_writes_nothing() {
+    let server = Server::<crate::fixture::Direct>::fresh().await;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    let known = name("known");
+    let token = mine.granted(&known).await;
+    mine.release(&known, token).await;
+    let mut operator = server.operator().await;
+    operator.run("update simba_session set expires_at = 1").await;
+    let answer = mine.backend.acquire(&mine.session, &[known, name("new")]).await.unwrap();
+    assert!(matches!(answer, Acquired::Expired), "{answer:?}");
+    let joined = mine.backend.join(&mine.session, &"g".parse().unwrap()).await.unwrap();
+    assert_eq!(joined, Joined::Expired);
+    let rows =
+        "select (select count(*) from simba_member) * 1000 + (select sum(token) from simba_lease)::bigint";
+    assert_eq!(operator.number(rows).await, token.as_i64());
 }
 
 /// Makes the second look of a transaction at a lease take a second: the first is the insert's, the second

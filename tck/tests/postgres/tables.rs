@@ -1,6 +1,6 @@
 //! Tables that were made in other ways.
 
-use simba_backends::postgres::PostgresBackend;
+use simba_backends::{Acquisition, ErrorKind, postgres::PostgresBackend};
 use simba_servers::{PgBouncer, Postgres};
 use simba_tck::{
     contract::{group, lease, race, session},
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::{
-    fixture::{Direct, Server, Way},
+    fixture::{Direct, PURGE_INTERVAL, Server, Way},
     peer::{LONG, Peer, name},
 };
 
@@ -76,6 +76,29 @@ async fn ids_of_other_programs_may_be_shorter_than_the_column() {
     assert_eq!(theirs.owned().await.unwrap(), [(job.clone(), holder.token)]);
     theirs.release(&job, holder.token).await;
     assert!(mine.granted(&job).await > holder.token);
+}
+
+/// Nobody knows what it was to mean: it stays as evidence, and says so.
+#[tokio::test]
+async fn a_holder_that_no_one_can_be_is_neither_robbed_nor_purged() {
+    let server = Server::<Direct>::fresh_server().await;
+    let mine = Peer::open(std::sync::Arc::new(server.backend().await), LONG).await;
+    let mut operator = server.operator().await;
+    operator
+        .run("insert into simba_lease values ('odd', 'not an id', 7), ('last', '', 9223372036854775807)")
+        .await;
+    for _ in 0..8 {
+        for (name, answer) in mine.acquire_all(&[name("odd"), name("last")]).await {
+            let Acquisition::Failed(error) = answer else { panic!("{name}: {answer:?}") };
+            assert_eq!(error.kind(), ErrorKind::Corrupt);
+            assert!(error.to_string().contains(name.as_str()), "{error}");
+        }
+        mine.owned().await.unwrap();
+        tokio::time::sleep(PURGE_INTERVAL / 4).await;
+    }
+    let untouched = "select count(*) from simba_lease where (name, session_id, token) in
+        (('odd', 'not an id', 7), ('last', '', 9223372036854775807))";
+    assert_eq!(operator.number(untouched).await, 2);
 }
 
 #[tokio::test]
