@@ -5,12 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use sqlx::{ConnectOptions, MySql, MySqlPool, mysql::MySqlConnectOptions};
 
 use super::{
-    Answer, MySqlBackend, Shared,
-    flavour::Flavour,
-    location,
-    message::{Frame, Message},
-    schema,
-    watch::Watchers,
+    MySqlBackend, Shared, flavour::Flavour, known::Known, location, message::Frame, schema, watch::Watchers,
 };
 use crate::{
     BackendError,
@@ -129,19 +124,20 @@ impl MySqlBuilder {
     pub async fn connect(self) -> Result<MySqlBackend, BackendError> {
         self.check()?;
         let server = Server::new(location::place(&self.options()), self.connections(), self.call_timeout);
+        let flavour = schema::flavour(&server).await?;
+        let frame = self.frame(flavour);
         match self.tables {
             Tables::Expected => {}
-            Tables::Created => drop(self.ask(&server, schema::create()).await?),
+            Tables::Created => schema::create(&server, &frame).await?,
         }
-        let probe = self.ask(&server, schema::probe()).await?;
-        let flavour = Flavour::of(server.place(), &schema::version(&probe))?;
-        schema::check(server.place(), &probe)?;
+        schema::check(&server, &frame).await?;
         let shared = Shared {
             flavour,
-            frame: self.frame(),
+            frame,
             // The kept connection is ours also where the pool is the application's.
-            kept_frame: Frame::ours(self.call_timeout, self.call_timeout),
+            kept_frame: Frame::ours(flavour, self.call_timeout, self.call_timeout),
             server,
+            known: Known::default(),
             purge: PurgeTimer::new(self.purge_interval),
             freed: Freed::default(),
             hint_poll: self.hint_poll,
@@ -150,16 +146,11 @@ impl MySqlBuilder {
         Ok(MySqlBackend { shared: Arc::new(shared) })
     }
 
-    async fn ask(&self, server: &Server<MySql>, message: Message) -> Result<Answer, BackendError> {
-        let (text, before) = message.framed(&self.frame());
-        Ok(Answer { answer: server.call(text).await?, before })
-    }
-
-    fn frame(&self) -> Frame {
+    fn frame(&self, flavour: Flavour) -> Frame {
         let limit = self.call_timeout;
         match self.given {
-            Given::Options(_) => Frame::ours(ROW_WAIT.min(limit), limit),
-            Given::Pool(_) => Frame::theirs(ROW_WAIT.min(limit), limit),
+            Given::Options(_) => Frame::ours(flavour, ROW_WAIT.min(limit), limit),
+            Given::Pool(_) => Frame::theirs(flavour, ROW_WAIT.min(limit), limit),
         }
     }
 

@@ -35,6 +35,14 @@ impl Flavour {
         }
     }
 
+    /// The variables of a session's isolation, and of whether it may write.
+    pub(super) fn transaction_settings(self) -> (&'static str, &'static str) {
+        match self {
+            Self::MySql => ("transaction_isolation", "transaction_read_only"),
+            Self::MariaDb => ("tx_isolation", "tx_read_only"),
+        }
+    }
+
     /// Locks the rows of that table against every other use, leaving out those that somebody has locked. The
     /// other tables of the statement must be none that can be locked.
     pub(super) fn locked(self, table: &str) -> String {

@@ -17,7 +17,7 @@ pub(super) async fn join(
 ) -> Result<Joined, BackendError> {
     let (id, group) = (literal(session), literal(group));
     let mut message = Message::default();
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "insert into simba_member (group_name, session_id)
             select {group}, session_id from simba_session where session_id = {id} and expires_at > ",
@@ -27,7 +27,7 @@ pub(super) async fn join(
         group = group,
         id = id
     ));
-    let joined = message.alone(format!(
+    let joined = message.add(format!(
         concat!(
             "select 1 from simba_member m join simba_session s on s.session_id = m.session_id
             where m.group_name = {group} and m.session_id = {id} and s.expires_at > ",
@@ -46,7 +46,7 @@ pub(super) async fn leave(
     group: &GroupName,
 ) -> Result<(), BackendError> {
     let mut message = Message::default();
-    message.alone(format!(
+    message.add(format!(
         "delete from simba_member where group_name = {} and session_id = {}",
         literal(group),
         literal(session)
@@ -56,7 +56,7 @@ pub(super) async fn leave(
 
 pub(super) async fn members(backend: &MySqlBackend, group: &GroupName) -> Result<Vec<Member>, BackendError> {
     let mut message = Message::default();
-    let members = message.alone(format!(
+    let members = message.add(format!(
         concat!(
             "select m.session_id, s.metadata
             from simba_member m join simba_session s on s.session_id = m.session_id

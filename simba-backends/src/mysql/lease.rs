@@ -105,8 +105,8 @@ async fn release_chunk(
 ) -> Result<BTreeSet<(String, Token)>, BackendError> {
     let id = literal(session);
     let mut message = Message::default();
-    message.add(format!("set @simba_leases = {}", message::leases(leases)));
-    message.alone(format!(
+    message.set("@simba_leases", message::leases(leases));
+    message.add(format!(
         concat!(
             "update (select straight_join x.name
                 from {leases} p join simba_lease x force index (primary) on x.name = p.name
@@ -119,7 +119,7 @@ async fn release_chunk(
         id = id,
         locked = backend.flavour().locked("x")
     ));
-    let left = message.alone(format!(
+    let left = message.add(format!(
         "select straight_join l.name, l.token from {LEASES} p join simba_lease l on l.name = p.name
         where l.token = p.token and l.session_id = {id}"
     ));
@@ -134,7 +134,7 @@ pub(super) async fn inspect(
     name: &LeaseName,
 ) -> Result<Option<Holder>, BackendError> {
     let mut message = Message::default();
-    let lease = message.alone(format!(
+    let lease = message.add(format!(
         concat!(
             "select l.session_id, l.token, s.metadata, s.expires_at, ",
             now!(),

@@ -1,17 +1,17 @@
 //! A message: the statements of one call, sent as one string of the text protocol.
 //!
 //! Each is written so that no setting of the server, the user or an application's pool matters. Names and ids
-//! have a safe alphabet, other text is hexadecimal, quotes are single. Isolation is said before each
-//! transaction. Where nothing else is said a statement is a transaction of its own: it may wait for a lock, and
-//! if it waits in vain, nothing stays locked until the client has read of it.
+//! have a safe alphabet, other text is hexadecimal, quotes are single. What else matters is set by the first
+//! statement. Where nothing else is said a statement is a transaction of its own at READ COMMITTED: it may wait
+//! for a lock, and if it waits in vain, nothing stays locked until the client has read of it.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use futures_core::future::BoxFuture;
 use sqlx::{AssertSqlSafe, Either, Executor, MySql, MySqlConnection, mysql::MySqlRow};
 use tokio_stream::StreamExt;
 
-use super::error;
+use super::{error, flavour::Flavour};
 use crate::{BackendError, GroupName, LeaseName, SessionId, Token, sql};
 
 /// The storage's time in ms, as it was when the statement began: whoever needs it as it is under a lock reads
@@ -31,39 +31,37 @@ macro_rules! all {
 }
 pub(super) use all;
 
-const READ_COMMITTED: &str = "set transaction isolation level read committed, read write";
-
-const READ_UNCOMMITTED: &str = "set transaction isolation level read uncommitted, read write";
-
 /// The statements of one call.
 #[derive(Debug, Default)]
 pub(super) struct Message {
+    variables: Vec<String>,
     statements: Vec<String>,
 }
 
 impl Message {
-    /// Adds a statement as it is. Gives its number, by which its rows are found.
+    /// Gives a variable of the connection a value before the first statement.
+    pub(super) fn set(&mut self, variable: &str, value: impl Display) {
+        self.variables.push(format!("{variable} = {value}"));
+    }
+
+    /// Adds a statement. Gives its number, by which its rows are found.
     pub(super) fn add(&mut self, statement: impl Into<String>) -> usize {
         self.statements.push(statement.into());
         self.statements.len() - 1
     }
 
-    /// Adds one that is a transaction of its own, or begins one.
-    pub(super) fn alone(&mut self, statement: impl Into<String>) -> usize {
-        self.add(READ_COMMITTED);
-        self.add(statement)
-    }
-
     /// Adds one that also reads what others have not committed.
-    pub(super) fn dirty(&mut self, statement: impl Into<String>) -> usize {
-        self.add(READ_UNCOMMITTED);
+    pub(super) fn add_dirty(&mut self, statement: impl Into<String>) -> usize {
+        self.add("set transaction isolation level read uncommitted");
         self.add(statement)
     }
 
     /// The text, and how many statements precede those that were added.
     pub(super) fn framed(self, frame: &Frame) -> (String, usize) {
-        let statements = frame.before.iter().chain(&self.statements).chain(&frame.after);
-        (statements.map(String::as_str).collect::<Vec<_>>().join(";\n"), frame.before.len())
+        let set = frame.settings.iter().chain(&self.variables).map(String::as_str).collect::<Vec<_>>();
+        let set = format!("set {}", set.join(", "));
+        let statements = frame.before.iter().chain([&set]).chain(&self.statements).chain(&frame.after);
+        (statements.map(String::as_str).collect::<Vec<_>>().join(";\n"), frame.before.len() + 1)
     }
 }
 
@@ -71,14 +69,18 @@ impl Message {
 #[derive(Debug)]
 pub(super) struct Frame {
     before: Vec<String>,
+    settings: Vec<String>,
     after: Vec<String>,
 }
 
 /// Settings that a message relies on, whatever the server or an application has made of them.
-fn settings(row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 7] {
+fn settings(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 9] {
     let seconds = |wait: Duration| (wait.as_secs_f64().ceil() as u64).max(1).to_string();
+    let (isolation, read_only) = flavour.transaction_settings();
     [
         ("autocommit", "1".into()),
+        (isolation, "'READ-COMMITTED'".into()),
+        (read_only, "0".into()),
         ("innodb_lock_wait_timeout", seconds(row_wait)),
         ("lock_wait_timeout", seconds(table_wait)),
         ("group_concat_max_len", "1048576".into()),
@@ -90,20 +92,20 @@ fn settings(row_wait: Duration, table_wait: Duration) -> [(&'static str, String)
 
 impl Frame {
     /// For a connection that is ours.
-    pub(super) fn ours(row_wait: Duration, table_wait: Duration) -> Self {
-        let set = settings(row_wait, table_wait).map(|(name, value)| format!("{name} = {value}"));
-        Self { before: vec![format!("set {}", set.join(", "))], after: Vec::new() }
+    pub(super) fn ours(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> Self {
+        let set = settings(flavour, row_wait, table_wait).map(|(name, value)| format!("{name} = {value}"));
+        Self { before: Vec::new(), settings: set.into(), after: Vec::new() }
     }
 
     /// For a connection of the application, which finds it as it was: it may be in the middle of a transaction
     /// that nobody ended, and of settings that others rely on.
-    pub(super) fn theirs(row_wait: Duration, table_wait: Duration) -> Self {
-        let names = settings(row_wait, table_wait).map(|(name, _)| name);
+    pub(super) fn theirs(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> Self {
+        let names = settings(flavour, row_wait, table_wait).map(|(name, _)| name);
         let save = names.map(|name| format!("@simba_{name} = @@session.{name}"));
         let restore = names.map(|name| format!("{name} = @simba_{name}"));
-        let mut before = vec!["rollback".into(), format!("set {}", save.join(", "))];
-        before.extend(Self::ours(row_wait, table_wait).before);
-        Self { before, after: vec![format!("set {}", restore.join(", "))] }
+        let before = vec!["rollback".into(), format!("set {}", save.join(", "))];
+        let after = vec![format!("set {}", restore.join(", "))];
+        Self { before, after, ..Self::ours(flavour, row_wait, table_wait) }
     }
 }
 
@@ -144,9 +146,15 @@ pub(super) fn free_text(text: &str) -> String {
 }
 
 /// Names as a JSON array of texts.
-pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a LeaseName>) -> String {
+pub(super) fn json<'a>(names: impl IntoIterator<Item = &'a LeaseName>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("\"{name}\"")).collect();
     format!("'[{}]'", names.join(","))
+}
+
+/// Names as the list behind an `in`.
+pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a LeaseName>) -> String {
+    let names: Vec<String> = names.into_iter().map(literal).collect();
+    format!("({})", names.join(","))
 }
 
 /// Names with tokens as a JSON array of pairs.
@@ -202,15 +210,23 @@ fn has_changed(message: &str, statements: usize) -> bool {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     #[test]
     fn an_error_is_told_from_one_that_comes_after_a_change() {
         let mut message = Message::default();
-        message.alone("select 1");
-        let change = message.alone("update t set a = 1");
-        let after = message.alone("select 2");
-        let (text, before) = message.framed(&Frame::ours(Duration::from_secs(1), Duration::from_secs(1)));
-        assert!(!has_changed(&text, before + change), "the change itself fails");
-        assert!(has_changed(&text, before + after), "what comes after it fails");
+        message.add("select 1");
+        let change = message.add("update t set a = 1");
+        let after = message.add("select 2");
+        for frame in
+            [Frame::ours(Flavour::MySql, SECOND, SECOND), Frame::theirs(Flavour::MariaDb, SECOND, SECOND)]
+        {
+            let message =
+                Message { variables: vec!["@a = 'update'".into()], statements: message.statements.clone() };
+            let (text, before) = message.framed(&frame);
+            assert!(!has_changed(&text, before + change), "the change itself fails");
+            assert!(has_changed(&text, before + after), "what comes after it fails");
+        }
     }
 
     #[test]
@@ -221,12 +237,12 @@ mod tests {
 
     #[test]
     fn an_application_finds_its_connection_as_it_was() {
-        let frame = Frame::theirs(Duration::from_millis(1500), Duration::from_secs(5));
+        let frame = Frame::theirs(Flavour::MySql, Duration::from_millis(1500), SECOND);
         assert_eq!(frame.before[0], "rollback");
-        for setting in ["autocommit", "innodb_lock_wait_timeout", "sql_select_limit"] {
+        for setting in ["autocommit", "transaction_isolation", "sql_select_limit"] {
             assert!(frame.before[1].contains(&format!("@simba_{setting} = @@session.{setting}")));
             assert!(frame.after[0].contains(&format!("{setting} = @simba_{setting}")));
         }
-        assert!(frame.before[2].contains("innodb_lock_wait_timeout = 2,"));
+        assert!(frame.settings.contains(&"innodb_lock_wait_timeout = 2".to_owned()), "whole seconds");
     }
 }

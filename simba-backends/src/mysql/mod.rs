@@ -46,6 +46,7 @@ mod builder;
 mod error;
 mod flavour;
 mod group;
+mod known;
 mod lease;
 mod location;
 mod message;
@@ -66,6 +67,7 @@ use sqlx::{
 pub use self::builder::MySqlBuilder;
 use self::{
     flavour::Flavour,
+    known::Known,
     message::{Frame, Message},
     watch::Watchers,
 };
@@ -90,6 +92,8 @@ struct Shared {
     /// What is sent around a message on the connection that is kept, and on the others.
     kept_frame: Frame,
     frame: Frame,
+    /// Which names have a row.
+    known: Known,
     purge: PurgeTimer,
     /// Tells this process's hint sources of what this process freed, sooner than they would notice.
     freed: Freed,

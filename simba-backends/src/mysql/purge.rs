@@ -50,7 +50,9 @@ struct Found {
 async fn sweep(backend: &MySqlBackend, with_sessions: bool) -> Result<Found, BackendError> {
     let flavour = backend.flavour();
     let mut message = Message::default();
-    message.add("set @simba_dead = null, @simba_members = null, @simba_leases = null");
+    for found in ["@simba_dead", "@simba_members", "@simba_leases"] {
+        message.set(found, "null");
+    }
     if with_sessions {
         sessions(&mut message, flavour);
     }
@@ -69,7 +71,7 @@ async fn sweep(backend: &MySqlBackend, with_sessions: bool) -> Result<Found, Bac
 }
 
 fn sessions(message: &mut Message, flavour: Flavour) {
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "select concat('[', group_concat(concat('\"', session_id, '\"')), ']') into @simba_dead
             from (select session_id from simba_session
@@ -79,7 +81,7 @@ fn sessions(message: &mut Message, flavour: Flavour) {
         ),
         MOST
     ));
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "delete s from (select straight_join x.session_id
                 from json_table(@simba_dead, '$[*]' columns (id char(32) character set ascii path '$')) p
@@ -95,7 +97,7 @@ fn sessions(message: &mut Message, flavour: Flavour) {
 
 /// Whoever sees a membership sees its session too, unless that is gone: then it never comes back.
 fn members(message: &mut Message, flavour: Flavour) {
-    message.alone(format!(
+    message.add(format!(
         "select concat('[', group_concat(concat('[\"', group_name, '\",\"', session_id, '\"]')), ']')
             into @simba_members
         from (select m.group_name, m.session_id
@@ -103,7 +105,7 @@ fn members(message: &mut Message, flavour: Flavour) {
             where s.session_id is null and m.group_name not regexp '[^0-9A-Za-z._:-]'
                 and m.session_id not regexp '[^0-9A-Za-z]' limit {MOST}) o"
     ));
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "delete m from (select straight_join x.group_name, x.session_id
                 from json_table(@simba_members, '$[*]' columns (
@@ -119,7 +121,7 @@ fn members(message: &mut Message, flavour: Flavour) {
 
 /// A lease whose session_id or name is malformed is left as evidence.
 fn leases(message: &mut Message, flavour: Flavour) {
-    message.alone(format!(
+    message.add(format!(
         "select concat('[', group_concat(concat('[\"', name, '\",\"', session_id, '\"]')), ']') into @simba_leases
         from (select l.name, l.session_id
             from (select distinct session_id from simba_lease
@@ -128,7 +130,7 @@ fn leases(message: &mut Message, flavour: Flavour) {
             join simba_lease l on l.session_id = h.session_id
             where s.session_id is null and l.name not regexp '[^0-9A-Za-z._:-]' limit {MOST}) o"
     ));
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "update (select straight_join x.name
                 from json_table(@simba_leases, '$[*]' columns (

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::mysql::MySqlRow;
+use sqlx::{MySql, mysql::MySqlRow};
 
-use super::{Answer, error::SCRIPT, message::Message};
+use super::{
+    error::SCRIPT,
+    flavour::Flavour,
+    message::{Frame, Message},
+};
 use crate::{
     BackendError, ErrorKind, Outcome,
-    sql::{integer, text},
+    sql::{Server, integer, text},
 };
 
 const CREATE: &str = include_str!("../../sql/init-simba-mysql.sql");
 
-const SERVER: &str = "select version() as version, database() as chosen";
+/// Also ends a transaction that somebody left open.
+const VERSION: &str = "rollback; select version() as version";
 
 const TABLES: &str =
     "select c.table_name as table_name, c.column_name as column_name, c.data_type as data_type,
@@ -49,34 +54,38 @@ const KEYS: [(&str, &str); 4] = [
     ("simba_member", "session_id"),
 ];
 
+/// Asks which kind of server it is; an error where it is too old.
+pub(super) async fn flavour(server: &Server<MySql>) -> Result<Flavour, BackendError> {
+    let answer = server.call(VERSION.to_owned()).await?;
+    let version = answer.rows(1).first().and_then(|row| text(row, "version"));
+    Flavour::of(server.place(), &version.unwrap_or_default())
+}
+
 /// Makes the tables that are missing.
-pub(super) fn create() -> Message {
+pub(super) async fn create(server: &Server<MySql>, frame: &Frame) -> Result<(), BackendError> {
     let mut message = Message::default();
     message.add(CREATE.trim_end().trim_end_matches(';'));
-    message
+    server.call(message.framed(frame).0).await.map(|_| ())
 }
 
-/// Asks what the server is, and what is in it under the names of our tables.
-pub(super) fn probe() -> Message {
+/// Says what is wrong with the tables.
+pub(super) async fn check(server: &Server<MySql>, frame: &Frame) -> Result<(), BackendError> {
     let mut message = Message::default();
-    message.add(SERVER);
-    message.add(TABLES);
-    message
-}
-
-/// The version that the probe found.
-pub(super) fn version(answer: &Answer) -> String {
-    answer.rows(0).first().and_then(|row| text(row, "version")).unwrap_or_default()
-}
-
-/// Says what is wrong with the tables that the probe found.
-pub(super) fn check(place: &str, answer: &Answer) -> Result<(), BackendError> {
-    if answer.rows(0).first().and_then(|row| text(row, "chosen")).is_none() {
+    let database = message.add("select database() as chosen");
+    let tables = message.add(TABLES);
+    let (message, before) = message.framed(frame);
+    let answer = server.call(message).await?;
+    let place = server.place();
+    if answer.rows(before + database).first().and_then(|row| text(row, "chosen")).is_none() {
         let message = format!("no database for {place}: name one in the URL, as in mysql://db.example/app");
         return Err(BackendError::config(message));
     }
+    compare(place, answer.rows(before + tables))
+}
+
+fn compare(place: &str, rows: &[MySqlRow]) -> Result<(), BackendError> {
     let key = |row| Some(((text(row, "table_name")?, text(row, "column_name")?), row));
-    let found: BTreeMap<(String, String), &MySqlRow> = answer.rows(1).iter().filter_map(key).collect();
+    let found: BTreeMap<(String, String), &MySqlRow> = rows.iter().filter_map(key).collect();
     for (table, name, kind) in COLUMNS {
         if !found.keys().any(|(found, _)| found == table) {
             return Err(foreign(format!("the table {table} is missing on {place}: run {SCRIPT}")));

@@ -23,7 +23,7 @@ pub(super) async fn open(
     let session = SessionId::random();
     let millis = sql::millis(lease)?;
     let mut message = Message::default();
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "insert into simba_session (session_id, expires_at, metadata) values ({}, ",
             now!(),
@@ -57,7 +57,7 @@ struct KeepAliveMessage {
 fn keep_alive_message(session: &SessionId, millis: i64) -> KeepAliveMessage {
     let id = literal(session);
     let mut message = Message::default();
-    message.alone("start transaction");
+    message.add("start transaction");
     let before =
         message.add(format!("select expires_at from simba_session where session_id = {id} for update"));
     message.add(format!(
@@ -75,8 +75,8 @@ fn keep_alive_message(session: &SessionId, millis: i64) -> KeepAliveMessage {
         id
     ));
     message.add("commit");
-    let leases = message.alone(format!("select name, token from simba_lease where session_id = {id}"));
-    let groups = message.alone(format!("select group_name from simba_member where session_id = {id}"));
+    let leases = message.add(format!("select name, token from simba_lease where session_id = {id}"));
+    let groups = message.add(format!("select group_name from simba_member where session_id = {id}"));
     KeepAliveMessage { message, before, after, leases, groups }
 }
 
@@ -155,8 +155,8 @@ async fn close_on(backend: &MySqlBackend, lane: Lane, session: &SessionId) -> Re
     let id = literal(session);
     let (member, lease) = (backend.flavour().locked("x"), backend.flavour().locked("x"));
     let mut message = Message::default();
-    message.alone(format!("delete from simba_session where session_id = {id}"));
-    message.alone(format!(
+    message.add(format!("delete from simba_session where session_id = {id}"));
+    message.add(format!(
         concat!(
             "delete m from (select x.group_name from simba_member x where x.session_id = {id} ",
             all!(),
@@ -166,7 +166,7 @@ async fn close_on(backend: &MySqlBackend, lane: Lane, session: &SessionId) -> Re
         id = id,
         member = member
     ));
-    message.alone(format!(
+    message.add(format!(
         concat!(
             "update (select x.name from simba_lease x where x.session_id = {id} ",
             all!(),

@@ -28,61 +28,81 @@ const FREE: &str = "json_table(@simba_free, '$[*]' columns (
     name varchar(128) character set ascii path '$[0]', holder char(32) character set ascii path '$[1]',
     token bigint path '$[2]', is_gone int path '$[3]'))";
 
-/// Where the answers of an acquire are.
-struct Acquire {
-    message: Message,
-    own: usize,
-    leases: usize,
+/// The dead holders whose sessions are still there.
+const DEAD: &str = "json_table(@simba_dead, '$[*]' columns (id char(32) character set ascii path '$'))";
+
+/// Looks, inserts what is missing, takes what is free, and looks again; the number of the last look.
+fn acquire(flavour: Flavour, session: &SessionId, names: &[LeaseName], rows: Rows) -> (Message, usize) {
+    let (id, list) = (literal(session), message::list(names));
+    let mut message = Message::default();
+    // What is ours already is looked up once, also where the message is run again.
+    let call = literal(&SessionId::random());
+    message.set("@simba_mine", format!("if(@simba_call = {call}, @simba_mine, null)"));
+    message.set("@simba_call", call);
+    match rows {
+        Rows::Known => {
+            message.add(look(&id, "null", &format!("simba_lease l {JOIN} where l.name in {list}")));
+        }
+        Rows::Unknown => {
+            message.set("@simba_names", message::json(names));
+            let missing = "concat('[', group_concat(case when l.name is null then concat('\"', n.name, '\"') end), ']')";
+            let from = format!("{NAMES} n left join simba_lease l on l.name = n.name {JOIN}");
+            message.add(look(&id, missing, &from));
+            // A row that somebody has inserted but not committed is there for this one, which so does not wait.
+            message.add_dirty(insert(&id));
+        }
+    }
+    message.add(take(flavour, &id));
+    let leases = message.add(format!(
+        concat!(
+            "select '' as name, @simba_mine as session_id, ",
+            now!(),
+            " as token, expires_at from simba_session where session_id = {id}
+            union all
+            select l.name, l.session_id, l.token, s.expires_at from simba_lease l {join} where l.name in {list}"
+        ),
+        id = id,
+        join = JOIN,
+        list = list
+    ));
+    (message, leases)
 }
 
-/// Looks, inserts what is missing, takes what is free, and looks again.
-fn acquire(flavour: Flavour, session: &SessionId, names: &[LeaseName]) -> Acquire {
-    let id = literal(session);
-    let mut message = Message::default();
-    message.add(format!("set @simba_names = {}", message::names(names)));
-    message.alone(look(&id));
-    // A row that somebody has inserted but not committed is there for this one, which so does not wait.
-    message.dirty(insert(&id));
-    message.alone(take(flavour, &id));
-    let own = message.alone(format!(
-        concat!(
-            "select expires_at, ",
-            now!(),
-            " as now, @simba_mine as mine from simba_session where session_id = {}"
-        ),
-        id
-    ));
-    let leases = message.alone(format!(
-        "select straight_join l.name, l.session_id, l.token, s.expires_at
-        from {NAMES} n join simba_lease l on l.name = n.name
-        left join simba_session s on s.session_id = l.session_id"
-    ));
-    message.add("set @simba_mine = null");
-    Acquire { message, own, leases }
+/// Whether every name is known to have a row.
+#[derive(Clone, Copy)]
+enum Rows {
+    Known,
+    Unknown,
 }
+
+const JOIN: &str = "left join simba_session s on s.session_id = l.session_id";
 
 /// A plain read, which locks nothing (a subquery of a `set` would): what is ours already, what is missing, what
-/// nobody holds. What is ours is not looked up again when the message is run again.
-fn look(id: &str) -> String {
+/// nobody holds, and whose dead sessions are still there.
+fn look(id: &str, missing: &str, from: &str) -> String {
     format!(
         concat!(
             "select coalesce(@simba_mine, group_concat(case when l.session_id = {id} then l.name end), ''),
-            concat('[', group_concat(case when l.name is null then concat('\"', n.name, '\"') end), ']'),
+            {missing},
             concat('[', group_concat(case
-                when l.token between 1 and 9223372036854775806 and l.session_id not regexp '[^0-9A-Za-z]'
+                when l.token between 1 and 9223372036854775806
+                and (l.session_id = '' or l.session_id not regexp '[^0-9A-Za-z]')
                 and (s.session_id is null or s.expires_at <= ",
             now!(),
             ") and exists (select 1 from simba_session where session_id = {id} and expires_at > ",
             now!(),
             ")
                 then concat('[\"', l.name, '\",\"', l.session_id, '\",', l.token, ',', s.session_id is null, ']')
-            end), ']')
-            into @simba_mine, @simba_missing, @simba_free
-            from {names} n left join simba_lease l on l.name = n.name
-            left join simba_session s on s.session_id = l.session_id"
+            end), ']'),
+            concat('[', group_concat(distinct
+                case when s.expires_at <= ",
+            now!(),
+            " then concat('\"', s.session_id, '\"') end), ']')
+            into @simba_mine, @simba_missing, @simba_free, @simba_dead from {from}"
         ),
         id = id,
-        names = NAMES
+        missing = missing,
+        from = from
     )
 }
 
@@ -112,8 +132,7 @@ fn take(flavour: Flavour, id: &str) -> String {
             all!(),
             " {lock_lease}) k
                 left join (select straight_join y.session_id
-                    from (select distinct holder from {free} q where is_gone = 0) h
-                    join simba_session y force index (primary) on y.session_id = h.holder
+                    from {dead} h join simba_session y force index (primary) on y.session_id = h.id
                     where y.expires_at <= ",
             now!(),
             " ",
@@ -126,6 +145,7 @@ fn take(flavour: Flavour, id: &str) -> String {
         ),
         id = id,
         free = FREE,
+        dead = DEAD,
         lock_lease = flavour.locked("x"),
         lock_session = flavour.shared("y")
     )
@@ -137,17 +157,22 @@ pub(super) async fn names(
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
-    let Acquire { message, own, leases } = acquire(backend.flavour(), session, names);
+    let known = &backend.shared.known;
+    let rows = if known.has_all(names) { Rows::Known } else { Rows::Unknown };
+    let (message, leases) = acquire(backend.flavour(), session, names, rows);
     let answer = backend.send(Lane::Calls, message).await?;
-    let Some(asker) = Asker::read(session, answer.rows(own)) else { return Ok(Acquired::Expired) };
     let named = |row| Some((text(row, "name")?, row));
-    let rows: BTreeMap<String, &MySqlRow> = answer.rows(leases).iter().filter_map(named).collect();
-    let answers = names.iter().map(|name| {
-        let row = rows.get(name.as_str());
-        // Somebody has inserted the row and not committed.
-        (name.clone(), row.map_or(Acquisition::Held { free_in: None }, |row| asker.settle(name, row)))
+    let mut rows: BTreeMap<String, &MySqlRow> = answer.rows(leases).iter().filter_map(named).collect();
+    let own = rows.remove("");
+    let answers = names.iter().map(|name| (name, rows.get(name.as_str())));
+    answers.clone().for_each(|(name, row)| known.note(name, row.is_some()));
+    let Some(asker) = own.and_then(|row| Asker::read(session, row)) else { return Ok(Acquired::Expired) };
+    let settled = answers.map(|(name, row)| match row {
+        Some(row) => (name.clone(), asker.settle(name, row)),
+        // Somebody has inserted the row and not committed, or deleted it.
+        None => (name.clone(), Acquisition::Held { free_in: None }),
     });
-    Ok(Acquired::Answers(answers.collect()))
+    Ok(Acquired::Answers(settled.collect()))
 }
 
 /// Who asked, as it was after the take-over.
@@ -161,10 +186,9 @@ struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     /// `None` where the session has expired.
-    fn read(session: &'a SessionId, rows: &[MySqlRow]) -> Option<Self> {
-        let row = rows.first()?;
-        let (expires_at, now) = (integer(row, "expires_at")?, integer(row, "now")?);
-        let mine = text(row, "mine").unwrap_or_default().split(',').map(str::to_owned).collect();
+    fn read(session: &'a SessionId, row: &MySqlRow) -> Option<Self> {
+        let (expires_at, now) = (integer(row, "expires_at")?, integer(row, "token")?);
+        let mine = text(row, "session_id").unwrap_or_default().split(',').map(str::to_owned).collect();
         (expires_at > now).then_some(Self { session, expires_at, now, mine })
     }
 

@@ -198,8 +198,8 @@ async fn free(
     names: &[LeaseName],
 ) -> Result<Vec<(LeaseName, Option<i64>)>, BackendError> {
     let mut message = Message::default();
-    message.add(format!("set @simba_names = {}", message::names(names)));
-    let free = message.alone(FREE);
+    message.set("@simba_names", message::json(names));
+    let free = message.add(FREE);
     let answer = backend.send(Lane::Calls, message).await?;
     let named = |row| Some((text(row, "name")?.parse().ok()?, integer(row, "token")));
     Ok(answer.rows(free).iter().filter_map(named).collect())

@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use simba_actors::Simba;
 use simba_backends::{Acquisition, LeaseBackend, mysql::MySqlBackend};
 use simba_servers::Options;
 use simba_tck::Fixture;
+use sqlx::{Connection, MySqlConnection};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -147,29 +149,72 @@ async fn a_pair_is_measured_beside_the_plainest_statements() {
     let server = Server::<Durable>::fresh().await;
     let backend: Arc<dyn LeaseBackend> = Arc::new(crate::fixture::backend(&server.url()).await);
     let peer = Peer::open(backend, LONG).await;
-    let mut operator = server.operator().await;
+    let mut plain = MySqlConnection::connect(&server.url()).await.unwrap();
+    let n = name("pair");
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
-    for round in 0..200 {
-        let n = name(format!("n{round}"));
+    for _ in 0..300 {
         let before = now();
         let token = peer.granted(&n).await;
         peer.release(&n, token).await;
-        peer.granted(&n).await;
-        peer.release(&n, simba_backends::Token::new(token.get() + 1).unwrap()).await;
-        ours.push(before.elapsed() / 2);
+        ours.push(before.elapsed());
         let before = now();
-        for _ in 0..2 {
-            operator
-                .run(&format!(
-                    "insert into simba_lease values ('r{round}', 'me', 1) on duplicate key update
-                    token = token + 1, session_id = 'me'"
-                ))
-                .await;
-            operator.run(&format!("update simba_lease set session_id = '' where name = 'r{round}'")).await;
-        }
-        raw.push(before.elapsed() / 2);
+        plain_pair(&mut plain, "plain").await;
+        raw.push(before.elapsed());
     }
     println!("a pair takes {:?}, the plainest statements {:?}", median(ours), median(raw));
+}
+
+/// Names asked for while a call is in flight travel in the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn pairs_of_256_tasks_are_measured_beside_those_of_4_plain_connections() {
+    const EACH: usize = 16;
+    let server = Server::<Durable>::fresh().await;
+    let mut plain = JoinSet::new();
+    let before = now();
+    for nth in 0..4 {
+        let mut connection = MySqlConnection::connect(&server.url()).await.unwrap();
+        plain.spawn(async move {
+            for round in 0..250 {
+                plain_pair(&mut connection, &format!("plain-{nth}-{}", round % 64)).await;
+            }
+        });
+    }
+    plain.join_all().await;
+    let raw = 1000.0 / before.elapsed().as_secs_f64();
+
+    let backend: Arc<dyn LeaseBackend> = Arc::new(crate::fixture::backend(&server.url()).await);
+    let simba = Simba::builder().backend(backend).connect().await.unwrap();
+    for round in ["fresh", "again"] {
+        let mut tasks = JoinSet::new();
+        let before = now();
+        for task in 0..256 {
+            let lock = simba.lock(name(format!("task-{task}"))).unwrap();
+            tasks.spawn(async move {
+                for _ in 0..EACH {
+                    lock.acquire(LONG).await.unwrap().release().await.unwrap();
+                }
+            });
+        }
+        tasks.join_all().await;
+        let rate = (256 * EACH) as f64 / before.elapsed().as_secs_f64();
+        println!(
+            "{round}: {rate:.0} pairs/s of 256 tasks, {raw:.0} of 4 plain connections, {:.1}",
+            rate / raw
+        );
+    }
+    simba.close().await.unwrap();
+}
+
+async fn plain_pair(connection: &mut MySqlConnection, name: &str) {
+    for statement in [
+        format!(
+            "insert into simba_lease values ('{name}', 'me', 1)
+            on duplicate key update token = token + 1, session_id = 'me'"
+        ),
+        format!("update simba_lease set session_id = '' where name = '{name}' and session_id = 'me'"),
+    ] {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
+    }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
