@@ -3,9 +3,10 @@
 use std::{
     collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 use tracing::debug;
 
 use super::{PostgresBackend, message::Literal};
@@ -19,6 +20,9 @@ const PAYLOAD: usize = 7900;
 
 /// How many names wait to be told at most. More are forgotten: hints may be lost.
 const MOST_PENDING: usize = 20_000;
+
+/// How long a close waits until what it freed is told.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long telling waits for a lock, in milliseconds.
 const WAIT: u128 = 1000;
@@ -43,6 +47,15 @@ impl Freed {
         let is_told = pending.task.as_ref().is_some_and(|task| !task.is_finished());
         if !pending.names.is_empty() && !is_told {
             pending.task = Some(tokio::spawn(run(backend.clone())));
+        }
+    }
+
+    /// Waits until it is told, but not for long. After a close the process may end, and the task with it.
+    pub(super) async fn told(&self) {
+        let task = self.lock().task.take();
+        if let Some(task) = task {
+            // A hint may be lost.
+            let _ = timeout(PATIENCE, task).await;
         }
     }
 

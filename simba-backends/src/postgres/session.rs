@@ -149,5 +149,6 @@ fn close_message(backend: &PostgresBackend, session: &SessionId) -> String {
 pub(super) async fn close(backend: &PostgresBackend, session: &SessionId) -> Result<(), BackendError> {
     let answer = backend.server().call(close_message(backend, session)).await?;
     backend.tell_freed(&answer);
+    backend.shared.freed.told().await;
     Ok(())
 }

@@ -105,10 +105,11 @@ impl Scene {
         Counter::open(self.scratch.directory()).await.unwrap().tally().await.unwrap().value
     }
 
-    /// The longest time without an increment that began then or later.
+    /// The longest time without an increment since then.
     pub(crate) async fn longest_pause(&self, since: Duration) -> Duration {
         let tally = Counter::open(self.scratch.directory()).await.unwrap().tally().await.unwrap();
-        let times: Vec<_> = tally.times.into_iter().filter(|at| *at >= since).collect();
+        let later = tally.times.into_iter().filter(|at| *at >= since);
+        let times: Vec<_> = std::iter::once(since).chain(later).collect();
         times.windows(2).map(|pair| pair[1] - pair[0]).max().expect("the counter went on")
     }
 
