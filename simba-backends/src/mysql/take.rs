@@ -223,7 +223,7 @@ impl<'a> Asker<'a> {
     fn owned(&self, name: &LeaseName, token: Token) -> Acquisition {
         let remaining = sql::left(self.expires_at, self.now);
         let is_new = !self.mine.contains(name.as_str());
-        if self.backend.shared.known.is_first(name, self.session, token) && is_new {
+        if is_new && self.backend.shared.known.is_first(name, self.session, token) {
             Acquisition::Granted { token, remaining }
         } else {
             Acquisition::AlreadyOwned { token, remaining }
