@@ -1,6 +1,6 @@
 //! Leases whose rows somebody has locked.
 
-use simba_backends::{Acquisition, Release};
+use simba_backends::{Acquisition, Joined, Release};
 use simba_tck::Fixture;
 use tokio::time::timeout;
 
@@ -74,4 +74,26 @@ async fn a_session_whose_lease_is_locked_closes_and_all_it_had_is_free() {
     assert!(other.is_held(&locked).await, "who has the lock may yet do anything");
     hold.end().await;
     assert!(other.granted(&locked).await > token);
+}
+
+#[tokio::test]
+async fn a_join_by_a_dead_session_leaves_no_row() {
+    let server = Server::<Usual>::fresh().await;
+    let dead = Peer::open(server.connect().await, LONG).await;
+    server.half_close(&dead.session).await.unwrap();
+    let joined = dead.backend.join(&dead.session, &"crew".parse().unwrap()).await.unwrap();
+    assert_eq!(joined, Joined::Expired);
+    assert_eq!(server.census().await.unwrap().memberships, 0);
+}
+
+/// Somebody has deleted the row of a name that this process knows.
+#[tokio::test]
+async fn a_name_whose_row_was_deleted_by_hand_is_granted_again() {
+    let server = Server::<Usual>::fresh().await;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    let n = name("n");
+    let token = mine.granted(&n).await;
+    mine.release(&n, token).await;
+    server.operator().await.run("delete from simba_lease").await;
+    mine.granted(&n).await;
 }
