@@ -35,10 +35,17 @@ impl Statement {
     }
 }
 
-/// What tells a connection to keep plans of these. The same for all arguments: every table has its index.
+/// What makes a connection keep plans of these. One is made for all arguments, and may be made while the tables
+/// are still empty: each row is to be found by its key, however many there will be.
 pub(super) fn prepare(statements: &[&Statement]) -> String {
     let prepare: Vec<String> = statements.iter().map(|statement| statement.prepare()).collect();
-    format!("set plan_cache_mode = force_generic_plan; {}", prepare.join("; "))
+    let settings = [
+        "set plan_cache_mode = force_generic_plan",
+        "set enable_seqscan = off",
+        "set enable_hashjoin = off",
+        "set enable_mergejoin = off",
+    ];
+    format!("{}; {}", settings.join("; "), prepare.join("; "))
 }
 
 #[cfg(test)]

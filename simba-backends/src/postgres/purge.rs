@@ -43,7 +43,7 @@ const PURGE: &str = concat!(
         limit 10000),
     locked as materialized (
         select l.name from simba_lease l join seen
-            on seen.name = l.name and seen.session_id = l.session_id and seen.token = l.token
+            on seen.name = l.name and seen.session_id::text = l.session_id::text and seen.token = l.token
         for no key update of l skip locked)
     update simba_lease l set session_id = '' from locked where l.name = locked.name"
 );

@@ -37,6 +37,8 @@ pub(super) const INSERT: Statement = Statement {
 /// the leases, as they are now: each must still have the very holder and token that were seen, because the
 /// session of a newer holder may be younger than the snapshot, and would seem to be gone. Whoever has a lock
 /// is not waited for. The asker's own session needs none.
+///
+/// The casts keep the planner from the index of sessions, to which all that is free is one value.
 pub(super) const TAKE: Statement = Statement {
     name: "simba_take",
     types: "unknown, text[]",
@@ -56,7 +58,7 @@ pub(super) const TAKE: Statement = Statement {
         for share of s skip locked),
     locked as materialized (
         select l.ctid as place from simba_lease l join seen
-            on seen.name = l.name and seen.session_id = l.session_id and seen.token = l.token
+            on seen.name = l.name and seen.session_id::text = l.session_id::text and seen.token = l.token
         where not seen.is_known or l.session_id in (select session_id from dead)
         for no key update of l skip locked)
     update simba_lease l set session_id = $1, token = l.token + 1 from locked cross join clock
