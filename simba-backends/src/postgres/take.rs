@@ -31,12 +31,12 @@ pub(super) const INSERT: Statement = Statement {
     ),
 };
 
-/// Names that nobody holds. `seen` are those that are free in the statement's snapshot, or whose holder is
-/// dead or gone in it; a malformed holder is left as evidence. `dead` locks the sessions of the dead ones, so
-/// that a keep-alive that is under way either has come first or comes to see the lease gone. `locked` locks
-/// the leases, as they are now: each must still have the very holder and token that were seen, because the
-/// session of a newer holder may be younger than the snapshot, and would seem to be gone. Whoever has a lock
-/// is not waited for. The asker's own session needs none.
+/// Names that nobody holds. `free` locks the leases that are free, as they are now. `seen` are those whose holder
+/// is dead or gone in the statement's snapshot; a malformed holder is left as evidence. `dead` locks the sessions
+/// of the dead ones, so that a keep-alive that is under way either has come first or comes to see the lease gone.
+/// `left_behind` locks their leases: each must still have the very holder and token that were seen, because the session
+/// of a newer holder may be younger than the snapshot, and would seem to be gone. Whoever has a lock is not waited
+/// for. The asker's own session needs none.
 ///
 /// The casts keep the planner from the index of sessions, to which all that is free is one value.
 pub(super) const TAKE: Statement = Statement {
@@ -46,24 +46,29 @@ pub(super) const TAKE: Statement = Statement {
         "with clock as materialized (select ",
         now!(),
         " as now),
+    free as materialized (
+        select l.ctid as place from simba_lease l
+        where l.name = any ($2) and l.session_id::text = '' and l.token between 1 and 9223372036854775806
+        for no key update of l skip locked),
     seen as materialized (
         select l.name, l.session_id, l.token, s.session_id is not null as is_known
         from simba_lease l cross join clock left join simba_session s on s.session_id = l.session_id
         where l.name = any ($2) and l.token between 1 and 9223372036854775806
-            and (l.session_id = '' or l.session_id::text collate \"C\" ~ '^[A-Za-z0-9]{1,32}$')
+            and l.session_id::text collate \"C\" ~ '^[A-Za-z0-9]{1,32}$'
             and (s.session_id is null or s.expires_at <= clock.now)),
     dead as materialized (
         select s.session_id from simba_session s cross join clock
         where s.session_id in (select session_id from seen where is_known) and s.expires_at <= clock.now
         for share of s skip locked),
-    locked as materialized (
+    left_behind as materialized (
         select l.ctid as place from simba_lease l join seen
             on seen.name = l.name and seen.session_id::text = l.session_id::text and seen.token = l.token
         where not seen.is_known or l.session_id in (select session_id from dead)
         for no key update of l skip locked)
-    update simba_lease l set session_id = $1, token = l.token + 1 from locked cross join clock
-    where l.ctid = locked.place and exists
-        (select 1 from simba_session s where s.session_id = $1 and s.expires_at > clock.now)"
+    update simba_lease l set session_id = $1, token = l.token + 1
+    from (select place from free union all select place from left_behind) locked
+    where l.ctid = locked.place and exists (select 1 from simba_session s cross join clock
+        where s.session_id = $1 and s.expires_at > clock.now)"
     ),
 };
 

@@ -241,8 +241,7 @@ async fn l13_a_holder_younger_than_the_take_overs_snapshot_is_respected() {
         let (takes, n) = (takes.clone(), n.clone());
         async move { takes.acquire(&n).await }
     });
-    eventually("the take-over looks", async || is_asleep(&mut operator, "simba_take").await)
-        .await;
+    eventually("the take-over looks", async || is_asleep(&mut operator, "simba_take").await).await;
     operator.run(YOUNG).await;
     let answer = taking.await.unwrap();
     assert!(matches!(answer, Acquisition::Held { free_in: Some(_) }), "{answer:?}");
