@@ -118,9 +118,10 @@ async fn a_keep_alive_that_waited_longer_than_the_lease_revives_nothing(fixture:
         Ok(hold) => hold,
         Err(lack) => return lack.declare(),
     };
+    // For long: counted from before the wait, a short one would have run out by itself.
     let call = tokio::spawn({
-        let late = late.clone();
-        async move { late.backend.keep_alive(&late.session, late.lease).await }
+        let (late, long) = (late.clone(), lasting(fixture));
+        async move { late.backend.keep_alive(&late.session, long).await }
     });
     fixture.pass(fixture.lease() * 3 / 2).await;
     hold.end().await;
