@@ -49,8 +49,9 @@ impl MySqlBuilder {
         location::parse(url).map(Self::from_options)
     }
 
-    /// Without our statements in the application's log.
+    /// Without our statements in the application's log, and in the one character set that has all characters.
     pub(super) fn from_options(options: MySqlConnectOptions) -> Self {
+        let options = options.charset("utf8mb4");
         Self::new(Given::Options(Box::new(options.disable_statement_logging())))
     }
 
@@ -131,6 +132,7 @@ impl MySqlBuilder {
             Tables::Created => schema::create(&server, &frame).await?,
         }
         schema::check(&server, &frame).await?;
+        server.let_go().await;
         let shared = Shared {
             flavour,
             frame,

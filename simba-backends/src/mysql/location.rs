@@ -2,49 +2,21 @@
 
 use sqlx::mysql::MySqlConnectOptions;
 
-use crate::BackendError;
+use crate::{BackendError, sql::UrlForm};
 
-/// What a URL can say; another word would be ignored by the driver, say a misspelt wish for TLS.
-const PARAMETERS: [&str; 11] = [
-    "ssl-mode",
-    "sslmode",
-    "ssl-ca",
-    "sslca",
-    "ssl-cert",
-    "sslcert",
-    "ssl-key",
-    "sslkey",
-    "socket",
-    "charset",
-    "collation",
-];
+const FORM: UrlForm = UrlForm {
+    storage: "mysql",
+    schemes: &["mysql", "mariadb"],
+    example: "mysql://user:password@host:3306/database",
+    parameters: &[
+        "ssl-mode", "sslmode", "ssl-ca", "sslca", "ssl-cert", "sslcert", "ssl-key", "sslkey", "socket",
+    ],
+};
 
-/// The driver's options for a URL. No error repeats any part of it that could be a password.
+/// The driver's options for a URL.
 pub(super) fn parse(url: &str) -> Result<MySqlConnectOptions, BackendError> {
-    let form = "write mysql://user:password@host:3306/database";
-    let rest = ["mysql://", "mariadb://"].iter().find_map(|scheme| url.strip_prefix(scheme));
-    let Some(rest) = rest else {
-        return Err(BackendError::config(format!("a mysql storage needs a URL: {form}")));
-    };
-    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if tail.contains(['@', '#']) || authority.matches('@').count() > 1 {
-        return Err(BackendError::config(
-            "the URL of a mysql storage is ambiguous: in a password write %2F for /, %3F for ?, %23 for # and \
-             %40 for @",
-        ));
-    }
-    let parameters = tail.split_once('?').map_or("", |(_, parameters)| parameters);
-    let names = parameters.split('&').filter(|part| !part.is_empty());
-    if !names.map(|part| part.split('=').next().unwrap_or_default()).all(|name| PARAMETERS.contains(&name)) {
-        return Err(BackendError::config(format!(
-            "an unknown parameter in the URL of a mysql storage: it takes {}",
-            PARAMETERS.join(", ")
-        )));
-    }
-    let options: Result<MySqlConnectOptions, _> = url.parse();
-    options.map_err(|error| {
-        BackendError::config(format!("the URL of a mysql storage cannot be read: {form}")).with_source(error)
-    })
+    FORM.check(url)?;
+    url.parse().map_err(|error| FORM.unreadable(error))
 }
 
 /// The server and its database, without a secret.

@@ -74,7 +74,7 @@ pub(super) struct Frame {
 }
 
 /// Settings that a message relies on, whatever the server or an application has made of them.
-fn settings(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 9] {
+fn settings(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> [(&'static str, String); 11] {
     let seconds = |wait: Duration| (wait.as_secs_f64().ceil() as u64).max(1).to_string();
     let (isolation, read_only) = flavour.transaction_settings();
     [
@@ -87,6 +87,8 @@ fn settings(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> [(&'s
         ("sql_mode", "'STRICT_ALL_TABLES'".into()),
         ("sql_safe_updates", "0".into()),
         ("sql_select_limit", u64::MAX.to_string()),
+        ("sql_big_selects", "1".into()),
+        ("completion_type", "0".into()),
     ]
 }
 
@@ -101,10 +103,12 @@ impl Frame {
     /// that nobody ended, and of settings that others rely on.
     pub(super) fn theirs(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> Self {
         let names = settings(flavour, row_wait, table_wait).map(|(name, _)| name);
-        let save = names.map(|name| format!("@simba_{name} = @@session.{name}"));
+        // A message that is run again as a deadlock's victim finds what it saved itself.
+        let save = names.map(|name| format!("@simba_{name} = coalesce(@simba_{name}, @@session.{name})"));
         let restore = names.map(|name| format!("{name} = @simba_{name}"));
+        let forget = names.map(|name| format!("@simba_{name} = null"));
         let before = vec!["rollback".into(), format!("set {}", save.join(", "))];
-        let after = vec![format!("set {}", restore.join(", "))];
+        let after = vec![format!("set {}", restore.join(", ")), format!("set {}", forget.join(", "))];
         Self { before, after, ..Self::ours(flavour, row_wait, table_wait) }
     }
 }
@@ -240,7 +244,7 @@ mod tests {
         let frame = Frame::theirs(Flavour::MySql, Duration::from_millis(1500), SECOND);
         assert_eq!(frame.before[0], "rollback");
         for setting in ["autocommit", "transaction_isolation", "sql_select_limit"] {
-            assert!(frame.before[1].contains(&format!("@simba_{setting} = @@session.{setting}")));
+            assert!(frame.before[1].contains(&format!("@@session.{setting})")));
             assert!(frame.after[0].contains(&format!("{setting} = @simba_{setting}")));
         }
         assert!(frame.settings.contains(&"innodb_lock_wait_timeout = 2".to_owned()), "whole seconds");

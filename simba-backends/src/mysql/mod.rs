@@ -33,7 +33,8 @@
 //! # An application's pool
 //!
 //! [`MySqlBackend::builder_with_pool`] uses connections that the application made. Whatever their settings are, a call
-//! begins by rolling back what somebody left open, and ends by restoring them. A pool whose connections are all
+//! begins by rolling back what somebody left open, and ends by restoring them. (One that `set timestamp` has another
+//! clock, and must not be in such a pool.) A pool whose connections are all
 //! in use makes acquiring wait, and then fail; keep-alives have a connection of their own, with the pool's
 //! options, which the backend opens beside the pool. A call that failed closes its connection.
 //!
@@ -126,7 +127,7 @@ impl MySqlBackend {
     /// Connects to the server and database that a URL names, whose tables are there.
     ///
     /// `mysql://user:password@host:3306/database`, with `mariadb:` for the same, and `ssl-mode`, `ssl-ca`,
-    /// `ssl-cert`, `ssl-key`, `socket`, `charset`, `collation` as parameters. Without an `ssl-mode`, TLS is used
+    /// `ssl-cert`, `ssl-key`, `socket` as parameters. Without an `ssl-mode`, TLS is used
     /// where the server has it.
     ///
     /// # Errors

@@ -27,6 +27,16 @@ const TABLES: &str =
         on t.table_schema = c.table_schema and t.table_name = c.table_name
     where c.table_schema = database() and c.table_name in ('simba_session', 'simba_lease', 'simba_member')";
 
+/// Fails where the user may not do what Simba does. None is run.
+const PROBES: [&str; 6] = [
+    "explain insert into simba_session (session_id, expires_at) select session_id, expires_at from simba_session",
+    "explain delete from simba_session where session_id = ''",
+    "explain insert into simba_lease (name, session_id, token) select name, session_id, token from simba_lease",
+    "explain update simba_lease set session_id = '', token = token where name = ''",
+    "explain insert into simba_member (group_name, session_id) select group_name, session_id from simba_member",
+    "explain delete from simba_member where group_name = '' and session_id = ''",
+];
+
 /// What a column must be.
 enum Kind {
     /// A text that is compared byte by byte, of at least that length.
@@ -80,7 +90,12 @@ pub(super) async fn check(server: &Server<MySql>, frame: &Frame) -> Result<(), B
         let message = format!("no database for {place}: name one in the URL, as in mysql://db.example/app");
         return Err(BackendError::config(message));
     }
-    compare(place, answer.rows(before + tables))
+    compare(place, answer.rows(before + tables))?;
+    let mut probes = Message::default();
+    for probe in PROBES {
+        probes.add(probe);
+    }
+    server.call(probes.framed(frame).0).await.map(|_| ())
 }
 
 fn compare(place: &str, rows: &[MySqlRow]) -> Result<(), BackendError> {

@@ -13,11 +13,36 @@ use super::{
 };
 use crate::{
     BackendError,
-    sql::{Connections, PurgeTimer, Server},
+    sql::{Connections, PurgeTimer, Server, UrlForm},
 };
 
 /// Nobody waits that long, and the server counts milliseconds in 32 bits.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+const FORM: UrlForm = UrlForm {
+    storage: "PostgreSQL",
+    schemes: &["postgres", "postgresql"],
+    example: "postgres://user:password@host:5432/database",
+    parameters: &[
+        "sslmode",
+        "ssl-mode",
+        "sslrootcert",
+        "ssl-root-cert",
+        "ssl-ca",
+        "sslcert",
+        "ssl-cert",
+        "sslkey",
+        "ssl-key",
+        "host",
+        "hostaddr",
+        "port",
+        "dbname",
+        "user",
+        "password",
+        "application_name",
+        "options",
+    ],
+};
 
 /// The settings of a [`PostgresBackend`].
 #[derive(Clone)]
@@ -43,15 +68,8 @@ enum Tables {
 
 impl PostgresBuilder {
     pub(super) fn from_url(url: &str) -> Result<Self, BackendError> {
-        let is_ours = url.starts_with("postgres:") || url.starts_with("postgresql:");
-        let options = url.parse().map_err(|error: sqlx::Error| {
-            BackendError::config(format!("no PostgreSQL URL: {error}")).with_source(error)
-        });
-        match options {
-            Ok(options) if is_ours => Ok(Self::from_options(options)),
-            Ok(_) => Err(BackendError::config("a PostgreSQL URL starts with postgres: or postgresql:")),
-            Err(error) => Err(error),
-        }
+        FORM.check(url)?;
+        url.parse().map(Self::from_options).map_err(|error| FORM.unreadable(error))
     }
 
     /// With nothing that a pooler would refuse or keep, and without our statements in the application's log.
@@ -139,6 +157,7 @@ impl PostgresBuilder {
                 &release::HELD,
             ]));
         }
+        server.let_go().await;
         let shared = Shared {
             hints,
             plans,
@@ -214,9 +233,17 @@ mod tests {
         let shown = format!("{:?}", PostgresBackend::builder(url).unwrap());
         assert!(shown.contains("postgres://shop@db.example:5433/orders"), "{shown}");
         assert!(!shown.contains("s3cret"), "{shown}");
-        for bad in
-            ["postgres://shop:s3cret/@x/y", "postgres://shop:s3cret@x/y?sslmode=no", "mysql://a:s3cret@b/c"]
-        {
+        for bad in [
+            "postgres://shop:s3cret/@x/y",
+            "postgres://shop:12/s3cret@x/y",
+            "postgres://shop:12?s3cret@x/y",
+            "postgres://shop:12#s3cret@x/y",
+            "postgres://shop:12@s3cret@x/y",
+            "postgres://shop@x/y?pasword=s3cret",
+            "postgres://shop:s3cret@x/y?ssl_mode=require",
+            "postgres://shop:s3cret@x/y?sslmode=no",
+            "mysql://a:s3cret@b/c",
+        ] {
             let error = PostgresBackend::builder(bad).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config, "{bad}");
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");

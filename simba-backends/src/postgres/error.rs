@@ -10,6 +10,9 @@ pub(super) const DEADLOCK: &str = "40P01";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 const POOLER: &str = "08P01";
 
+/// Raised by a message's own prelude, a division by zero.
+const IN_TRANSACTION: &str = "22012";
+
 type Meaning = (ErrorKind, Outcome, String);
 
 /// What a driver's error means.
@@ -54,7 +57,17 @@ fn access(place: &str, code: &str, said: &str) -> Option<Meaning> {
         ),
         "42501" => (
             ErrorKind::Unauthorized,
-            format!("a permission is missing on {place} ({said}): grant select, insert, update and delete"),
+            format!(
+                "a permission is missing on {place} ({said}): grant select, insert, update and delete on \
+                 simba_session, simba_lease and simba_member; whoever makes them needs create on the schema"
+            ),
+        ),
+        IN_TRANSACTION => (
+            ErrorKind::Unavailable,
+            format!(
+                "a connection of the pool for {place} is in the middle of a transaction, and is closed: end \
+                 transactions before giving a connection back"
+            ),
         ),
         "25006" => (
             ErrorKind::ReadOnly,

@@ -16,23 +16,29 @@ use super::{PostgresBackend, listen::News};
 use crate::{Hint, HintSource, LeaseName};
 
 pub(super) struct PostgresHints {
-    /// Begins to listen at the first poll: only a poll is certain to happen on a runtime.
-    idle: Option<PostgresBackend>,
+    state: State,
     wanted: BTreeSet<LeaseName>,
     news: BroadcastStream<News>,
     due: VecDeque<Hint>,
     /// Keeps the sender of the news alive, so that they never end.
-    _backend: PostgresBackend,
+    backend: PostgresBackend,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not polled yet: only a poll is certain to happen on a runtime.
+    Idle,
+    Listening,
 }
 
 impl PostgresHints {
     pub(super) fn new(backend: &PostgresBackend) -> Self {
         Self {
-            idle: Some(backend.clone()),
+            state: State::Idle,
             wanted: BTreeSet::new(),
             news: BroadcastStream::new(backend.shared.listening.subscribe()),
             due: VecDeque::new(),
-            _backend: backend.clone(),
+            backend: backend.clone(),
         }
     }
 }
@@ -52,8 +58,9 @@ impl Stream for PostgresHints {
     type Item = Hint;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Hint>> {
-        if let Some(backend) = self.idle.take() {
-            backend.shared.listening.start(&backend);
+        if self.state == State::Idle {
+            self.state = State::Listening;
+            self.backend.shared.listening.start(&self.backend);
         }
         loop {
             if let Some(hint) = self.due.pop_front() {
@@ -65,6 +72,10 @@ impl Stream for PostgresHints {
                     let hints: Vec<_> =
                         wanted.map(|name| Hint::Released { name: name.clone(), waiters: None }).collect();
                     self.due.extend(hints);
+                }
+                Some(Ok(News::Ended)) => {
+                    self.backend.shared.listening.start(&self.backend);
+                    return Poll::Ready(Some(Hint::Gap));
                 }
                 // An error says that the source lagged behind.
                 Some(Ok(News::Gap) | Err(_)) => return Poll::Ready(Some(Hint::Gap)),

@@ -44,6 +44,8 @@ pub(super) enum News {
     Freed(Arc<[LeaseName]>),
     /// Something may have been missed.
     Gap,
+    /// Nobody listens any more: the runtime that did has ended.
+    Ended,
 }
 
 pub(super) struct Listening {
@@ -70,16 +72,10 @@ impl Listening {
         }
     }
 
-    /// Resolves when nobody subscribes any more; the task has ended then.
-    async fn deserted(&self) {
-        loop {
-            self.news.closed().await;
-            let mut task = self.lock();
-            if self.news.receiver_count() == 0 {
-                *task = None;
-                return;
-            }
-        }
+    /// The task is no more, however it ended.
+    fn ended(&self) {
+        *self.lock() = None;
+        self.tell(News::Ended);
     }
 
     fn tell(&self, news: News) {
@@ -93,11 +89,21 @@ impl Listening {
 }
 
 async fn run(backend: PostgresBackend) {
+    let _farewell = Farewell(backend.clone());
     let listening = &backend.shared.listening;
     tokio::select! {
         biased;
-        () = listening.deserted() => {}
+        () = listening.news.closed() => {}
         () = listen(&backend) => {}
+    }
+}
+
+/// Tells of the end of the task also where its runtime has just dropped it.
+struct Farewell(PostgresBackend);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.shared.listening.ended();
     }
 }
 

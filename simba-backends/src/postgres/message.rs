@@ -20,17 +20,21 @@ macro_rules! now {
 pub(super) use now;
 
 /// How many statements come before the first one of a transaction's own.
-pub(super) const PRELUDE: usize = 4;
+pub(super) const PRELUDE: usize = 2;
 
 /// Statements that are one transaction, at the isolation that they are written for whatever the server's
 /// default is. `wait` bounds each wait for a lock in milliseconds, `limit` each statement: the server does
 /// not know that a client has given up.
 ///
+/// It divides by zero on a connection of the application's that is in the middle of a transaction which has
+/// written: to begin would only be warned of there, and our `commit` would be the application's.
+///
 /// Not one that was declared to write: then a server that is set to take no writes would take them.
 pub(super) fn transaction(wait: u128, limit: u128, statements: &str) -> String {
     format!(
-        "begin isolation level read committed; set local lock_timeout = {wait}; \
-         set local statement_timeout = {limit}; set local jit = off; {statements}; commit"
+        "begin isolation level read committed; \
+         select set_config('lock_timeout', '{wait}', true), set_config('statement_timeout', '{limit}', true), \
+         set_config('jit', 'off', true), 1 / (pg_current_xact_id_if_assigned() is null)::int; {statements}; commit"
     )
 }
 

@@ -94,8 +94,9 @@ enum Hinting {
 }
 
 impl PostgresBackend {
-    /// Connects to the database that a URL names, `postgres://user:password@host:port/database`. Parameters are
-    /// those of the driver; `sslmode` asks for TLS.
+    /// Connects to the database that a URL names, `postgres://user:password@host:port/database`. The parameters
+    /// are `sslmode` (`prefer` unless set: TLS where the server has it), `sslrootcert`, `sslcert`, `sslkey`, `host`,
+    /// `hostaddr`, `port`, `dbname`, `user`, `password`, `application_name` and `options`.
     ///
     /// # Errors
     /// As [`PostgresBuilder::connect`].
@@ -123,7 +124,8 @@ impl PostgresBackend {
     ///
     /// Keep-alives and hints have connections of their own, opened with the pool's options (and without its
     /// `after_connect`): two more than the pool counts. Everything else waits for its turn: a pool that the
-    /// application starves delays acquiring and releasing, but ends no session.
+    /// application starves delays acquiring and releasing, but ends no session. A connection that the application
+    /// left in a transaction is closed, which rolls that back.
     pub fn builder_with_pool(pool: PgPool) -> PostgresBuilder {
         PostgresBuilder::from_pool(pool)
     }

@@ -12,6 +12,8 @@ mod server;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod settle;
 mod time;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod url;
 
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
@@ -24,3 +26,5 @@ pub(crate) use server::{Answer, Driver, Failure, Server};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use settle::{Seen, settle};
 pub(crate) use time::{left, millis, span};
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use url::UrlForm;

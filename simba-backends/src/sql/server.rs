@@ -106,6 +106,13 @@ impl<D: Driver> Server<D> {
         &self.inner.connections
     }
 
+    /// Closes the connections that are not in use: who connects may be on another runtime than who calls, and a
+    /// connection is served by the runtime that it was opened on.
+    pub(crate) async fn let_go(&self) {
+        *self.inner.kept.lock().await = None;
+        self.inner.connections.drop_idle();
+    }
+
     /// How often a call was run again because the server had undone it for the sake of another.
     pub(crate) fn retries(&self) -> u64 {
         self.inner.retries.load(Ordering::Relaxed)
