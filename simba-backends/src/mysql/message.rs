@@ -88,9 +88,12 @@ fn settings(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> [(&'s
         ("sql_safe_updates", "0".into()),
         ("sql_select_limit", u64::MAX.to_string()),
         ("sql_big_selects", "1".into()),
-        ("completion_type", "0".into()),
+        ("completion_type", "'NO_CHAIN'".into()),
     ]
 }
+
+/// How the statement begins that saves what an application has set.
+const SAVE: &str = "set /* save */ ";
 
 impl Frame {
     /// For a connection that is ours.
@@ -103,12 +106,10 @@ impl Frame {
     /// that nobody ended, and of settings that others rely on.
     pub(super) fn theirs(flavour: Flavour, row_wait: Duration, table_wait: Duration) -> Self {
         let names = settings(flavour, row_wait, table_wait).map(|(name, _)| name);
-        // A message that is run again as a deadlock's victim finds what it saved itself.
-        let save = names.map(|name| format!("@simba_{name} = coalesce(@simba_{name}, @@session.{name})"));
+        let save = names.map(|name| format!("@simba_{name} = @@session.{name}"));
         let restore = names.map(|name| format!("{name} = @simba_{name}"));
-        let forget = names.map(|name| format!("@simba_{name} = null"));
-        let before = vec!["rollback".into(), format!("set {}", save.join(", "))];
-        let after = vec![format!("set {}", restore.join(", ")), format!("set {}", forget.join(", "))];
+        let before = vec!["rollback".into(), format!("{SAVE}{}", save.join(", "))];
+        let after = vec![format!("set {}", restore.join(", "))];
         Self { before, after, ..Self::ours(flavour, row_wait, table_wait) }
     }
 }
@@ -192,6 +193,12 @@ impl sql::Driver for MySql {
         })
     }
 
+    fn again(message: &str) -> String {
+        // What would be saved now are our own settings.
+        let statements = message.split(";\n").map(|part| if part.starts_with(SAVE) { "do 0" } else { part });
+        statements.collect::<Vec<_>>().join(";\n")
+    }
+
     fn meaning(place: &str, error: sqlx::Error) -> BackendError {
         error::of(place, error)
     }
@@ -234,6 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn a_victim_that_is_run_again_saves_nothing_anew() {
+        let second = Duration::from_secs(1);
+        let mut message = Message::default();
+        message.add("select 1");
+        let (text, _) = message.framed(&Frame::theirs(Flavour::MySql, second, second));
+        let again = <MySql as sql::Driver>::again(&text);
+        assert!(text.contains("@@session.autocommit") && !again.contains("@@session"));
+        assert_eq!(text.matches(";\n").count(), again.matches(";\n").count(), "each row is where it was");
+        assert!(again.contains("autocommit = @simba_autocommit"), "what was saved at first is restored");
+    }
+
+    #[test]
     fn no_text_can_end_its_literal() {
         assert_eq!(free_text("'); drop--\\"), "convert(0x27293b2064726f702d2d5c using utf8mb4)");
         assert_eq!(free_text(""), "''");
@@ -244,7 +263,7 @@ mod tests {
         let frame = Frame::theirs(Flavour::MySql, Duration::from_millis(1500), SECOND);
         assert_eq!(frame.before[0], "rollback");
         for setting in ["autocommit", "transaction_isolation", "sql_select_limit"] {
-            assert!(frame.before[1].contains(&format!("@@session.{setting})")));
+            assert!(frame.before[1].contains(&format!("@simba_{setting} = @@session.{setting}")));
             assert!(frame.after[0].contains(&format!("{setting} = @simba_{setting}")));
         }
         assert!(frame.settings.contains(&"innodb_lock_wait_timeout = 2".to_owned()), "whole seconds");

@@ -5,6 +5,7 @@
 //! them wait for; everything else takes turns on a pool.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{
         Arc,
@@ -38,6 +39,11 @@ pub(crate) trait Driver: Database {
     /// What an error of the driver means, when nothing was committed yet; `place` names the server without a
     /// secret.
     fn meaning(place: &str, error: sqlx::Error) -> BackendError;
+
+    /// The message as it is run again after the server undid its transaction; with as many statements.
+    fn again(message: &str) -> String {
+        message.to_owned()
+    }
 
     /// Whether the server undid the transaction for the sake of another, so that it can be run again.
     fn is_victim(error: &sqlx::Error) -> bool;
@@ -214,17 +220,19 @@ impl<D: Driver> Inner<D> {
         connection: &mut D::Connection,
         message: &str,
     ) -> Result<Vec<Vec<D::Row>>, Failure> {
+        let mut message = Cow::Borrowed(message);
         for _ in 0..MOST_RETRIES {
-            match D::exchange(connection, message).await {
+            match D::exchange(connection, &message).await {
                 Err(failure) if !failure.is_committed && D::is_victim(&failure.error) => {
                     self.retries.fetch_add(1, Ordering::Relaxed);
                     debug!(server = self.place, error = %failure.error, "run again");
                     D::exchange(connection, "rollback").await?;
+                    message = Cow::Owned(D::again(&message));
                 }
                 result => return result,
             }
         }
-        D::exchange(connection, message).await
+        D::exchange(connection, &message).await
     }
 
     fn abandoned(&self) -> BackendError {

@@ -2,9 +2,7 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
-use simba_backends::{
-    BackendError, ErrorKind, LeaseBackend, LeaseName, Metadata, SessionId, mysql::MySqlBackend,
-};
+use simba_backends::{BackendError, ErrorKind, LeaseBackend, LeaseName, SessionId, mysql::MySqlBackend};
 use simba_servers::{ADMIN_PASSWORD, APP_PASSWORD, Flavour, Lacking, MySql, Options, Proxy};
 use simba_tck::{
     Census, Clock, Contest, Fault, Fixture, Lack, Misuse, Outage, Power, Rival, Skew, async_trait,
@@ -107,9 +105,8 @@ impl<S: Settings> Server<S> {
     }
 
     async fn misuse_of_rights(&self) -> Misuse {
-        let backend = backend(&self.database("select", TABLES).await).await;
-        let error = backend.open_session(Duration::from_secs(9), &Metadata::default()).await.unwrap_err();
-        found("no right to write", error, ErrorKind::Unauthorized, "grant")
+        let url = self.database("select, insert, update", TABLES).await;
+        misuse("no right to delete", &url, ErrorKind::Unauthorized, "grant").await
     }
 
     async fn misuse_of_tls(&self) -> Misuse {

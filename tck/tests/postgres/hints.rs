@@ -130,3 +130,32 @@ async fn two_processes_hand_over_by_hint() {
         );
     }
 }
+
+/// Two sources of one backend, each on a runtime of its own.
+#[test]
+fn a_source_hears_on_when_the_runtime_that_listened_has_ended() {
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let server = second.block_on(Server::<Direct>::fresh());
+    let backend = second.block_on(server.connect());
+    let n = name("n");
+    let mut listens = backend.hints().expect("a server hints");
+    first.block_on(listening(&mut *listens));
+    let mut stays = backend.hints().expect("a server hints");
+    stays.want(&n);
+    second.block_on(async {
+        let mine = Peer::open(backend, LONG).await;
+        let token = mine.granted(&n).await;
+        mine.release(&n, token).await;
+        hinted(&mut *stays, &n).await;
+        tokio::task::spawn_blocking(|| drop(first)).await.unwrap();
+        // Once since nobody listens, once since somebody does again.
+        listening(&mut *stays).await;
+        listening(&mut *stays).await;
+        let token = mine.granted(&n).await;
+        mine.release(&n, token).await;
+        hinted(&mut *stays, &n).await;
+    });
+    drop(listens);
+}

@@ -81,3 +81,30 @@ async fn what_fails_on_the_applications_pool_leaves_it_usable() {
     operator.run("alter table elsewhere rename to simba_lease").await;
     mine.granted(&name("n")).await;
 }
+
+/// Nobody said `commit`, and the connection was given back all the same.
+#[tokio::test]
+async fn a_transaction_that_the_application_left_open_is_rolled_back() {
+    let server = Server::<Direct>::fresh().await;
+    let pool = PgPoolOptions::new().max_connections(1).connect(&server.url()).await.unwrap();
+    let backend = PostgresBackend::builder_with_pool(pool.clone()).connect().await.unwrap();
+    let mine = Peer::open(Arc::new(backend), Duration::from_secs(60)).await;
+    let run = async |statements| sqlx::raw_sql(statements).execute(&pool).await.unwrap();
+    run("create table theirs (a int)").await;
+    for left_open in [
+        "begin; insert into theirs values (1)",
+        "begin isolation level repeatable read; insert into theirs values (1)",
+    ] {
+        run(left_open).await;
+        // Unless the notice of what was freed before has met it first.
+        if let Err(error) = mine.backend.acquire(&mine.session, &[name("n")]).await {
+            assert_eq!(error.outcome(), Outcome::NotApplied, "{error:?}");
+            mine.granted(&name("n")).await;
+        }
+        for (name, token) in mine.owned().await.unwrap() {
+            mine.release(&name, token).await;
+        }
+    }
+    let count = sqlx::query_scalar::<_, i64>("select count(*) from theirs").fetch_one(&pool).await;
+    assert_eq!(count.unwrap(), 0, "what nobody committed is there");
+}
