@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+use tracing_subscriber::EnvFilter;
 
 use crate::{
     Failure, Options, Shutdown,
@@ -18,8 +18,7 @@ const USAGE: u8 = 2;
 /// Runs a program in an actix System: reads its options, and turns a failure into one line and an exit
 /// code.
 ///
-/// `usage` is what the help says above the options. Warnings go to standard error, and
-/// whatever else `RUST_LOG` asks for.
+/// `usage` is what the help says above the options. Logs go to standard error if `RUST_LOG` asks for them.
 pub fn run(
     program: &str,
     usage: &str,
@@ -39,8 +38,7 @@ pub fn run(
             return ExitCode::from(USAGE);
         }
     };
-    let shown = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(shown).with_writer(io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(EnvFilter::from_default_env()).with_writer(io::stderr).init();
     let outcome = actix::System::new().block_on(async { body(options, Shutdown::new()?).await });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
