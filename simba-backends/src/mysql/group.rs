@@ -2,11 +2,11 @@
 
 use super::{
     Lane, MySqlBackend,
-    message::{Message, literal, now},
+    message::{Message, now},
 };
 use crate::{
     BackendError, GroupName, Joined, Member, SessionId,
-    sql::{self, text},
+    sql::{self, literal, text},
 };
 
 /// Checks the session in the same statement; whether it lives, and is a member, is read after it.

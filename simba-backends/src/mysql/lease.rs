@@ -6,12 +6,12 @@ use sqlx::mysql::MySqlRow;
 
 use super::{
     Lane, MySqlBackend,
-    message::{self, Message, all, literal, now},
+    message::{self, Message, all, now},
     take,
 };
 use crate::{
     Acquired, Acquisition, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
-    sql::{self, integer, text, token},
+    sql::{self, integer, literal, text, token},
 };
 
 /// How many names travel in one message.

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Either, Executor, MySql, MySqlConnection, mysql::MySql
 use tokio_stream::StreamExt;
 
 use super::{error, flavour::Flavour};
-use crate::{BackendError, GroupName, LeaseName, SessionId, Token, sql};
+use crate::{BackendError, LeaseName, Token, sql};
 
 /// The storage's time in ms, as it was when the statement began: whoever needs it as it is under a lock reads
 /// it in the statement after. It knows no time zone.
@@ -114,33 +114,6 @@ impl Frame {
     }
 }
 
-/// What may stand in a statement as it is.
-pub(super) trait Literal {
-    fn text(&self) -> &str;
-}
-
-impl Literal for LeaseName {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl Literal for GroupName {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl Literal for SessionId {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-pub(super) fn literal(word: &impl Literal) -> String {
-    format!("'{}'", word.text())
-}
-
 /// Any text.
 pub(super) fn free_text(text: &str) -> String {
     if text.is_empty() {
@@ -158,7 +131,7 @@ pub(super) fn json<'a>(names: impl IntoIterator<Item = &'a LeaseName>) -> String
 
 /// Names as the list behind an `in`.
 pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a LeaseName>) -> String {
-    let names: Vec<String> = names.into_iter().map(literal).collect();
+    let names: Vec<String> = names.into_iter().map(sql::literal).collect();
     format!("({})", names.join(","))
 }
 

@@ -7,12 +7,12 @@ use tracing::{debug, warn};
 
 use super::{
     Answer, Lane, MySqlBackend,
-    message::{Message, all, free_text, literal, now},
+    message::{Message, all, free_text, now},
     purge,
 };
 use crate::{
     BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token,
-    sql::{self, integer, text, token},
+    sql::{self, integer, literal, text, token},
 };
 
 pub(super) async fn open(

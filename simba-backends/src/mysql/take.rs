@@ -8,11 +8,11 @@ use super::{
     Lane, MySqlBackend,
     flavour::Flavour,
     lease::Stored,
-    message::{self, Message, all, literal, now},
+    message::{self, Message, all, now},
 };
 use crate::{
     Acquired, Acquisition, BackendError, LeaseName, SessionId, Token,
-    sql::{self, Seen, integer, text},
+    sql::{self, Seen, integer, literal, text},
 };
 
 /// The names asked for, as a table.

@@ -2,9 +2,12 @@
 
 use super::{
     PostgresBackend, column,
-    message::{PRELUDE, literal, now},
+    message::{PRELUDE, now},
 };
-use crate::{BackendError, GroupName, Joined, Member, SessionId, sql};
+use crate::{
+    BackendError, GroupName, Joined, Member, SessionId,
+    sql::{self, literal},
+};
 
 /// Checks the session in the same statement. Whether it is a member is read after the commit: a row that was
 /// there is left as it is.

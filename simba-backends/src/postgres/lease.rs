@@ -6,12 +6,12 @@ use sqlx::postgres::PgRow;
 
 use super::{
     PostgresBackend, column, error,
-    message::{PRELUDE, literal, now},
+    message::{PRELUDE, now},
     take,
 };
 use crate::{
     Acquired, Acquisition, BackendError, Holder, LeaseName, SessionId, Token,
-    sql::{self, integer},
+    sql::{self, integer, literal},
 };
 
 /// How many names travel in one message.

@@ -8,7 +8,10 @@ use sqlx::{AssertSqlSafe, Either, Executor, PgConnection, Postgres, postgres::Pg
 use tokio_stream::StreamExt;
 
 use super::error;
-use crate::{BackendError, GroupName, LeaseName, SessionId, sql};
+use crate::{
+    BackendError,
+    sql::{self, Literal},
+};
 
 /// The storage's time in ms, as it is when the expression is evaluated (`now()` would be as it was when the
 /// message came in).
@@ -36,33 +39,6 @@ pub(super) fn transaction(wait: u128, limit: u128, statements: &str) -> String {
          select set_config('lock_timeout', '{wait}', true), set_config('statement_timeout', '{limit}', true), \
          set_config('jit', 'off', true), 1 / (pg_current_xact_id_if_assigned() is null)::int; {statements}; commit"
     )
-}
-
-/// What may stand in a statement as it is.
-pub(super) trait Literal {
-    fn text(&self) -> &str;
-}
-
-impl Literal for LeaseName {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl Literal for GroupName {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl Literal for SessionId {
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-}
-
-pub(super) fn literal(word: &impl Literal) -> String {
-    format!("'{}'", word.text())
 }
 
 /// Words as an array of texts. In quotes, because a bare `null` would be none.
@@ -117,6 +93,7 @@ fn commit_ended(message: &str, statements: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LeaseName;
 
     #[test]
     fn what_fails_after_the_commit_is_told_from_what_fails_before_it() {

@@ -9,8 +9,8 @@ use std::{
 use tokio::{task::JoinHandle, time::timeout};
 use tracing::debug;
 
-use super::{PostgresBackend, message::Literal};
-use crate::{BackendError, LeaseName};
+use super::PostgresBackend;
+use crate::{BackendError, LeaseName, sql::Literal};
 
 /// The channel that all processes of a database listen to.
 pub(super) const CHANNEL: &str = "simba";

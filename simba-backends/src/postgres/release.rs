@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use super::{
     PostgresBackend,
     lease::CHUNK,
-    message::{PRELUDE, array, literal},
+    message::{PRELUDE, array},
     plan::Statement,
 };
-use crate::{BackendError, ErrorKind, LeaseName, Outcome, Release, SessionId, Token, sql};
+use crate::{
+    BackendError, ErrorKind, LeaseName, Outcome, Release, SessionId, Token,
+    sql::{self, literal},
+};
 
 pub(super) async fn release(
     backend: &PostgresBackend,

@@ -7,12 +7,12 @@ use tracing::{debug, warn};
 
 use super::{
     PostgresBackend, column,
-    message::{PRELUDE, free_text, literal, now},
+    message::{PRELUDE, free_text, now},
     purge,
 };
 use crate::{
     BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token,
-    sql::{self, integer, token},
+    sql::{self, integer, literal, token},
 };
 
 type Answer = sql::Answer<sqlx::Postgres>;

@@ -5,12 +5,12 @@ use sqlx::postgres::PgRow;
 use super::{
     PostgresBackend, column,
     lease::stored,
-    message::{PRELUDE, array, literal, now},
+    message::{PRELUDE, array, now},
     plan::Statement,
 };
 use crate::{
     Acquired, Acquisition, BackendError, LeaseName, SessionId,
-    sql::{self, Seen, integer},
+    sql::{self, Seen, integer, literal},
 };
 
 /// How long the insert of a name may wait, in milliseconds: another attempt may be inserting it at the moment,

@@ -6,6 +6,8 @@ mod column;
 mod connections;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 mod hints;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod literal;
 mod purge;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
@@ -20,6 +22,10 @@ pub(crate) use column::{corrupt, integer, metadata, session, text, token};
 pub(crate) use connections::Connections;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 pub(crate) use hints::{Freed, FreedNames, Hints, Wanted, Watcher, paced};
+#[cfg(feature = "postgres")]
+pub(crate) use literal::Literal;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use literal::literal;
 pub(crate) use purge::PurgeTimer;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use server::{Answer, Driver, Failure, Server};
