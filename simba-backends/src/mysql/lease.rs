@@ -10,12 +10,9 @@ use super::{
     take,
 };
 use crate::{
-    Acquired, Acquisition, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
+    Acquired, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
     sql::{self, integer, literal, text, token},
 };
-
-/// How many names travel in one message.
-const CHUNK: usize = 1000;
 
 /// Names with the tokens that they are released with, as a table.
 const LEASES: &str = "json_table(@simba_leases, '$[*]' columns (
@@ -26,22 +23,7 @@ pub(super) async fn acquire(
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
-    // Whoever inserts names in the same order makes no deadlock.
-    let names: Vec<LeaseName> = names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
-    let mut answers = Vec::with_capacity(names.len());
-    for (nth, chunk) in names.chunks(CHUNK).enumerate() {
-        match take::names(backend, session, chunk).await {
-            Ok(Acquired::Answers(more)) => answers.extend(more),
-            Ok(Acquired::Expired) => return Ok(Acquired::Expired),
-            Err(error) if nth == 0 => return Err(error),
-            Err(error) => {
-                let rest = &names[nth * CHUNK..];
-                answers.extend(rest.iter().map(|name| (name.clone(), Acquisition::Failed(error.clone()))));
-                break;
-            }
-        }
-    }
-    Ok(Acquired::Answers(answers))
+    sql::acquire_in_chunks(names, |names| async move { take::names(backend, session, &names).await }).await
 }
 
 /// What a row of a lease says.
@@ -68,44 +50,18 @@ pub(super) async fn release(
     session: &SessionId,
     leases: &[(LeaseName, Token)],
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-    let mut leases = leases.to_vec();
-    leases.sort();
-    let mut answers: Vec<(LeaseName, Release)> = Vec::with_capacity(leases.len());
-    for chunk in leases.chunks(CHUNK) {
-        let result = release_chunk(backend, session, chunk).await;
-        match result {
-            Err(error) if answers.is_empty() => return Err(error),
-            result => answers.extend(chunk.iter().map(|lease| (lease.0.clone(), released(lease, &result)))),
-        }
-    }
-    Ok(answers)
-}
-
-fn released(lease: &(LeaseName, Token), result: &Result<BTreeSet<(String, Token)>, BackendError>) -> Release {
-    let (name, token) = lease;
-    match result {
-        Ok(left) if left.contains(&(name.to_string(), *token)) => Release::Failed(BackendError::new(
-            ErrorKind::Timeout,
-            Outcome::NotApplied,
-            format!(
-                "the row of {name} in simba_lease is locked: find the transaction that holds it \
-                 (information_schema.innodb_trx) and end it"
-            ),
-        )),
-        Ok(_) => Release::Gone,
-        Err(error) => Release::Failed(error.clone()),
-    }
+    sql::release_in_chunks(leases, |leases| release_chunk(backend, session, leases)).await
 }
 
 /// Releases what nobody has locked, and tells what it had to leave.
 async fn release_chunk(
     backend: &MySqlBackend,
     session: &SessionId,
-    leases: &[(LeaseName, Token)],
-) -> Result<BTreeSet<(String, Token)>, BackendError> {
+    leases: Vec<(LeaseName, Token)>,
+) -> Result<Vec<(LeaseName, Release)>, BackendError> {
     let id = literal(session);
     let mut message = Message::default();
-    message.set("@simba_leases", message::leases(leases));
+    message.set("@simba_leases", message::leases(&leases));
     message.add(format!(
         concat!(
             "update (select straight_join x.name
@@ -126,7 +82,26 @@ async fn release_chunk(
     let answer = backend.send(Lane::Calls, message).await?;
     backend.shared.freed.tell(leases.iter().map(|(name, _)| name.clone()).collect());
     let lease = |row: &MySqlRow| Some((text(row, "name")?, token(row, "token")?));
-    Ok(answer.rows(left).iter().filter_map(lease).collect())
+    let left: BTreeSet<(String, Token)> = answer.rows(left).iter().filter_map(lease).collect();
+    let released = leases.into_iter().map(|(name, token)| {
+        let release = match left.contains(&(name.to_string(), token)) {
+            true => Release::Failed(is_locked(&name)),
+            false => Release::Gone,
+        };
+        (name, release)
+    });
+    Ok(released.collect())
+}
+
+fn is_locked(name: &LeaseName) -> BackendError {
+    BackendError::new(
+        ErrorKind::Timeout,
+        Outcome::NotApplied,
+        format!(
+            "the row of {name} in simba_lease is locked: find the transaction that holds it \
+             (information_schema.innodb_trx) and end it"
+        ),
+    )
 }
 
 pub(super) async fn inspect(

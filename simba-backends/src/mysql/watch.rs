@@ -22,11 +22,8 @@ use super::{
 };
 use crate::{
     BackendError, Hint, LeaseName,
-    sql::{FreedNames, Wanted, Watcher, integer, paced, text},
+    sql::{CHUNK, FreedNames, Wanted, Watcher, integer, paced, text},
 };
-
-/// How many names travel in one message.
-const CHUNK: usize = 1000;
 
 /// How long to wait before the server is asked again after an error.
 const PAUSE: Duration = Duration::from_millis(200);

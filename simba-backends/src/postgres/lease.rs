@@ -14,9 +14,6 @@ use crate::{
     sql::{self, integer, literal},
 };
 
-/// How many names travel in one message.
-pub(super) const CHUNK: usize = 1000;
-
 /// Into how many parts a message is split that waited for a lock in vain: two steps lead to a single name.
 const PARTS: usize = 32;
 
@@ -29,7 +26,7 @@ pub(super) async fn acquire(
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
     let names: Vec<LeaseName> = names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
-    let mut parts: Vec<&[LeaseName]> = names.chunks(CHUNK).rev().collect();
+    let mut parts: Vec<&[LeaseName]> = names.chunks(sql::CHUNK).rev().collect();
     let mut call = Call::default();
     while let Some(part) = parts.pop() {
         match take::names(backend, session, part).await {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{
     PostgresBackend,
-    lease::CHUNK,
     message::{PRELUDE, array},
     plan::Statement,
 };
@@ -18,20 +17,7 @@ pub(super) async fn release(
     session: &SessionId,
     leases: &[(LeaseName, Token)],
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-    let mut leases = leases.to_vec();
-    leases.sort();
-    let mut answers: Vec<(LeaseName, Release)> = Vec::with_capacity(leases.len());
-    for chunk in leases.chunks(CHUNK) {
-        match release_chunk(backend, session, chunk).await {
-            Ok(more) => answers.extend(more),
-            Err(error) if answers.is_empty() => return Err(error),
-            Err(error) => {
-                let failed = |(name, _): &(LeaseName, Token)| (name.clone(), Release::Failed(error.clone()));
-                answers.extend(chunk.iter().map(failed));
-            }
-        }
-    }
-    Ok(answers)
+    sql::release_in_chunks(leases, |leases| release_chunk(backend, session, leases)).await
 }
 
 /// What a session holds of these names with these tokens. Found by name: the index of sessions may have an
@@ -65,7 +51,7 @@ pub(super) const FREE: Statement = Statement {
 async fn release_chunk(
     backend: &PostgresBackend,
     session: &SessionId,
-    leases: &[(LeaseName, Token)],
+    leases: Vec<(LeaseName, Token)>,
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
     let (id, names) = (literal(session), array(leases.iter().map(|(name, _)| name)));
     let tokens: Vec<String> = leases.iter().map(|(_, token)| token.to_string()).collect();

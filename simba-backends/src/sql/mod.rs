@@ -1,6 +1,7 @@
 //! What the SQL storages share: how columns are read, how time is counted, when a purge is due, who wants hints,
 //! and how a message travels to a server.
 
+mod chunks;
 mod column;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod connections;
@@ -17,6 +18,11 @@ mod time;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod url;
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use chunks::CHUNK;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+pub(crate) use chunks::acquire_in_chunks;
+pub(crate) use chunks::release_in_chunks;
 pub(crate) use column::{corrupt, integer, metadata, session, text, token};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use connections::Connections;

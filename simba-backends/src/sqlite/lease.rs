@@ -1,6 +1,6 @@
 //! Leases: acquire, release, inspect.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sqlx::sqlite::SqliteRow;
 
@@ -12,9 +12,6 @@ use crate::{
     Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token,
     sql::{self, integer, text, token},
 };
-
-/// How many names travel in one message, so that none holds the file's lock for long.
-const CHUNK: usize = 1000;
 
 /// What stands on each name, and on the asker (`mine`). A plain read: who finds a live holder takes no lock.
 const LOOK: &str = concat!(
@@ -73,21 +70,7 @@ pub(super) async fn acquire(
     session: &SessionId,
     names: &[LeaseName],
 ) -> Result<Acquired, BackendError> {
-    let names: Vec<LeaseName> = names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
-    let mut answers = Vec::with_capacity(names.len());
-    for (nth, chunk) in names.chunks(CHUNK).enumerate() {
-        match acquire_chunk(backend, session, chunk).await {
-            Ok(Acquired::Answers(more)) => answers.extend(more),
-            Ok(Acquired::Expired) => return Ok(Acquired::Expired),
-            Err(error) if nth == 0 => return Err(error),
-            Err(error) => {
-                let rest = &names[nth * CHUNK..];
-                answers.extend(rest.iter().map(|name| (name.clone(), Acquisition::Failed(error.clone()))));
-                break;
-            }
-        }
-    }
-    Ok(Acquired::Answers(answers))
+    sql::acquire_in_chunks(names, |names| async move { acquire_chunk(backend, session, &names).await }).await
 }
 
 /// One read, and one write if the read saw a free name. Who lost a race then reads who won it.
@@ -213,36 +196,19 @@ pub(super) async fn release(
     session: &SessionId,
     leases: &[(LeaseName, Token)],
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-    let mut leases = leases.to_vec();
-    leases.sort();
-    let mut answers: Vec<(LeaseName, Release)> = Vec::with_capacity(leases.len());
-    for chunk in leases.chunks(CHUNK) {
-        let result = release_chunk(backend, session, chunk).await;
-        match result {
-            Err(error) if answers.is_empty() => return Err(error),
-            result => answers.extend(chunk.iter().map(|(name, _)| (name.clone(), released(&result)))),
-        }
-    }
-    Ok(answers)
-}
-
-fn released(result: &Result<(), BackendError>) -> Release {
-    match result {
-        Ok(()) => Release::Gone,
-        Err(error) => Release::Failed(error.clone()),
-    }
+    sql::release_in_chunks(leases, |leases| release_chunk(backend, session, leases)).await
 }
 
 async fn release_chunk(
     backend: &SqliteBackend,
     session: &SessionId,
-    leases: &[(LeaseName, Token)],
-) -> Result<(), BackendError> {
+    leases: Vec<(LeaseName, Token)>,
+) -> Result<Vec<(LeaseName, Release)>, BackendError> {
     let pairs: Vec<String> = leases.iter().map(|(name, token)| format!("[\"{name}\",{token}]")).collect();
     let message = Message::new(RELEASE).text(format!("[{}]", pairs.join(","))).text(session);
     backend.shared.writes.run(message).await?;
     backend.shared.freed.tell(leases.iter().map(|(name, _)| name.clone()).collect());
-    Ok(())
+    Ok(leases.into_iter().map(|(name, _)| (name, Release::Gone)).collect())
 }
 
 pub(super) async fn inspect(
