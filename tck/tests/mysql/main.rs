@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+#[macro_use]
+#[path = "../races/mod.rs"]
+mod races;
+
 mod fixture;
 #[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]

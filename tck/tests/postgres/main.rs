@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+#[macro_use]
+#[path = "../races/mod.rs"]
+mod races;
+
 mod clocks;
 mod fixture;
 mod futures;
