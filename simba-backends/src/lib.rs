@@ -24,6 +24,8 @@
 mod answer;
 mod backend;
 mod capabilities;
+#[doc(hidden)]
+pub mod clock;
 mod connect;
 mod error;
 mod hint;
@@ -34,6 +36,8 @@ pub mod mysql;
 mod name;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod session;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;

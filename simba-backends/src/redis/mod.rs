@@ -1,0 +1,5 @@
+//! The storage in Redis 7 or newer: one server, the master that Sentinels name, or a cluster.
+
+mod key;
+mod node;
+mod script;
