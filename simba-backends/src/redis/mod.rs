@@ -27,11 +27,14 @@
 //! [`wait_replicas`](RedisBuilder::wait_replicas) narrows that window, and does not close it; where fencing must hold
 //! over every fail-over, use a storage that commits to a quorum.
 
+mod cluster;
+mod error;
 mod group;
 mod key;
 mod known;
 mod lease;
 mod node;
+mod one;
 mod parts;
 mod reply;
 mod script;
