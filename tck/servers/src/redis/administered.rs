@@ -47,9 +47,9 @@ macro_rules! administered {
                 Ok(())
             }
 
-            async fn order(&self, words: &[&str]) {
+            pub(crate) async fn order(&self, words: &[&str]) -> ::redis::Value {
                 let done = self.execute(words).await;
-                done.unwrap_or_else(|error| panic!("the administrator is refused {words:?}: {error}"));
+                done.unwrap_or_else(|error| panic!("the administrator is refused {words:?}: {error}"))
             }
         }
     };

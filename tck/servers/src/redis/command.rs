@@ -8,6 +8,9 @@ use tokio::time::timeout;
 /// No server takes longer for anything that is not stuck.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
+/// What takes longer is asked again by whoever polls: the server may be stopped.
+pub(crate) const GLANCE: Duration = Duration::from_millis(500);
+
 /// Runs a command on a connection of its own.
 pub(crate) async fn command(url: &str, words: &[&str], bound: Duration) -> RedisResult<Value> {
     let asked = async {

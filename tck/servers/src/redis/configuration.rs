@@ -13,6 +13,7 @@ pub(super) enum Role {
     Alone,
     WithTls { port: u16 },
     ReplicaOf { port: u16 },
+    InCluster { announced: u16, bus: u16 },
 }
 
 /// Links to replicas are a user's, so that they can be forbidden alone.
@@ -47,6 +48,17 @@ fn special(role: &Role) -> String {
     match role {
         Role::Alone => String::new(),
         Role::ReplicaOf { port } => format!("replicaof 127.0.0.1 {port}\n"),
+        Role::InCluster { announced, bus } => format!(
+            "cluster-enabled yes
+cluster-config-file nodes.conf
+cluster-port {bus}
+cluster-announce-ip 127.0.0.1
+cluster-announce-port {announced}
+cluster-node-timeout 1000
+cluster-replica-validity-factor 0
+cluster-allow-replica-migration no
+"
+        ),
         Role::WithTls { port } => {
             let file = |name: &str| Kit::REDIS.file(name).display().to_string();
             format!(

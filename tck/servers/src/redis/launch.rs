@@ -40,6 +40,12 @@ pub(super) fn write_data(folder: &Folder, name: &str, text: &str) -> PathBuf {
     file
 }
 
+/// A name such as servers give one another.
+pub(super) fn new_id() -> String {
+    let random = || uuid::Uuid::new_v4().simple().to_string();
+    format!("{}{}", random(), &random()[..8])
+}
+
 /// The user's and the administrator's.
 pub(super) fn urls(scheme: &str, addresses: &[SocketAddr]) -> (String, String) {
     let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();

@@ -1,6 +1,7 @@
 //! Redis: a server alone, with replicas, in a cluster, under sentinels.
 
 mod administered;
+mod cluster;
 mod command;
 mod configuration;
 mod database;
@@ -9,6 +10,7 @@ mod replica;
 
 use std::{path::PathBuf, sync::Arc};
 
+pub use self::cluster::{ClusterNode, Migration, RedisCluster};
 pub(crate) use self::command::{BOUND, command};
 use self::{administered::administered, configuration::Role, database::Database};
 use crate::{
