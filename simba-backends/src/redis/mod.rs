@@ -2,5 +2,8 @@
 
 mod error;
 mod key;
+mod location;
 mod node;
+mod one;
 mod script;
+mod sentinel;

@@ -34,6 +34,23 @@ impl Server {
         }
     }
 
+    /// Runs a script whose effect counts only once the replicas have it, where that was asked for.
+    ///
+    /// # Cancel safety
+    /// As of [`run`](Self::run).
+    pub(super) async fn run_replicated(
+        &self,
+        lane: Lane,
+        call: &Call,
+        limit: Duration,
+    ) -> Result<Value, BackendError> {
+        match self {
+            Self::One(one) => one.run_replicated(lane, call, limit).await,
+            // A cluster's servers answer for their replicas (min-replicas-to-write).
+            Self::Cluster(cluster) => cluster.run(lane, call, limit).await,
+        }
+    }
+
     /// Sends a command that belongs to no key, to whichever server takes it.
     pub(super) async fn command(&self, command: &Cmd, limit: Duration) -> Result<Value, BackendError> {
         match self {
