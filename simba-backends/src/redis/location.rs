@@ -102,12 +102,12 @@ fn addresses(servers: &[ConnectionInfo]) -> String {
 
 /// As in a URL.
 pub(super) fn shown(address: &ConnectionAddr) -> String {
-    match address {
-        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } if host.contains(':') => {
-            format!("[{host}]:{port}")
-        }
-        address => address.to_string(),
+    if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } = address
+        && host.contains(':')
+    {
+        return format!("[{host}]:{port}");
     }
+    address.to_string()
 }
 
 /// How a host is reached.

@@ -14,6 +14,7 @@ use tokio::{sync::mpsc, time::timeout};
 use super::script::Call;
 
 /// Where connections come from.
+#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub(super) enum Source {
     /// Ours, made as the client says.
     Client(Client),

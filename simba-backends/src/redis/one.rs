@@ -1,6 +1,6 @@
 //! One server at a time: standalone, or the master that Sentinels name.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use redis::{Client, Cmd, ErrorKind, PushInfo, ServerErrorKind, Value, aio::MultiplexedConnection};
 use tokio::{sync::mpsc, time::timeout};
@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     error::meaning,
     location::Sentinels,
-    node::{Failure, Lane, Manner, Node, Source},
+    node::{Failure, Lane, Manner, Node, SharedNode, Source},
     script::Call,
     sentinel::{Found, Known, Master},
 };
@@ -23,11 +23,11 @@ pub(super) struct One {
 
 enum Way {
     Server {
-        node: Node,
+        node: SharedNode,
         /// Where subscriptions are made if not there: a pool's connections cannot be subscribed with.
-        ears: Option<Node>,
+        ears: Option<SharedNode>,
     },
-    Master(Master),
+    Master(Box<Master>),
 }
 
 /// What is to be done on the server.
@@ -47,7 +47,7 @@ enum Counts {
 impl One {
     /// The server that a client connects to.
     pub(super) fn server(place: String, client: Client, wait_replicas: u32) -> Self {
-        let way = Way::Server { node: Node::new(Source::Client(client)), ears: None };
+        let way = Way::Server { node: Arc::new(Node::new(Source::Client(client))), ears: None };
         Self { place, way, wait_replicas }
     }
 
@@ -58,13 +58,14 @@ impl One {
         client: Client,
         wait_replicas: u32,
     ) -> Self {
-        let ears = Some(Node::new(Source::Client(client)));
-        Self { place, way: Way::Server { node: Node::new(Source::Pool(pool)), ears }, wait_replicas }
+        let node = Arc::new(Node::new(Source::Pool(pool)));
+        let ears = Some(Arc::new(Node::new(Source::Client(client))));
+        Self { place, way: Way::Server { node, ears }, wait_replicas }
     }
 
     /// The master that Sentinels name.
     pub(super) fn master(place: String, sentinels: Sentinels, wait_replicas: u32) -> Self {
-        let way = Way::Master(Master::new(sentinels, place.clone()));
+        let way = Way::Master(Box::new(Master::new(sentinels, place.clone())));
         Self { place, way, wait_replicas }
     }
 
@@ -119,7 +120,7 @@ impl One {
         let until = since_boot() + limit;
         match &self.way {
             Way::Server { node, ears } => {
-                let opened = subscriber(ears.as_ref().unwrap_or(node), pushes, limit).await;
+                let opened = subscriber(ears.as_deref().unwrap_or(node), pushes, limit).await;
                 opened.map_err(|failure| meaning(&self.place, failure))
             }
             Way::Master(master) => {

@@ -119,11 +119,10 @@ impl Master {
 
     fn server(&self, host: String, port: u16) -> ConnectionInfo {
         let template = self.sentinels.server.clone();
-        let address = match template.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
+        let address = if let ConnectionAddr::TcpTls { insecure, tls_params, .. } = template.addr() {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        } else {
+            ConnectionAddr::Tcp(host, port)
         };
         template.set_addr(address)
     }
@@ -242,11 +241,9 @@ async fn confirm(server: ConnectionInfo, place: String) -> Step {
 }
 
 fn is_master(role: &Value) -> bool {
-    let name = match role {
-        Value::Array(parts) => parts.first(),
-        _ => None,
-    };
-    name.is_some_and(|name| from_redis_value::<String>(name.clone()).is_ok_and(|name| name == "master"))
+    let Value::Array(parts) = role else { return false };
+    let name = parts.first().and_then(|name| from_redis_value::<String>(name.clone()).ok());
+    name.as_deref() == Some("master")
 }
 
 fn node(server: ConnectionInfo) -> Result<Node, RedisError> {

@@ -34,10 +34,10 @@ impl Server {
         }
     }
 
-    /// Runs a script whose effect counts only once the replicas have it, where that was asked for.
+    /// Runs a script that counts only once as many replicas have it as the storage was set up with.
     ///
     /// # Cancel safety
-    /// As of [`run`](Self::run).
+    /// As [`run`](Self::run).
     pub(super) async fn run_replicated(
         &self,
         lane: Lane,
@@ -46,7 +46,7 @@ impl Server {
     ) -> Result<Value, BackendError> {
         match self {
             Self::One(one) => one.run_replicated(lane, call, limit).await,
-            // A cluster's servers answer for their replicas (min-replicas-to-write).
+            // Refused where the storage is set up.
             Self::Cluster(cluster) => cluster.run(lane, call, limit).await,
         }
     }
