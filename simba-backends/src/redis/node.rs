@@ -305,7 +305,8 @@ async fn send(
             let mut wait = cmd("WAIT");
             wait.arg(replicas).arg(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
             both.add_command(command.clone()).add_command(wait);
-            let (answer, reached): (Value, i64) = both.query_async(connection).await.map_err(Failure::Failed)?;
+            let (answer, reached): (Value, i64) =
+                both.query_async(connection).await.map_err(Failure::Failed)?;
             if reached < i64::from(replicas) {
                 return Err(Failure::TooFewReplicas(reached));
             }
