@@ -98,6 +98,15 @@ impl Node {
         self.with_connection(lane, limit, async |connection| exchange(connection, call, manner).await).await
     }
 
+    /// Opens the lane's connection unless there is one; nothing is sent of any call.
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind; whoever waits for the same connection opens it.
+    pub(super) async fn connect(&self, lane: Lane) -> Result<(), Failure> {
+        self.lane(lane).connection(&self.source).await?.stays();
+        Ok(())
+    }
+
     /// Sends a command that belongs to no script.
     pub(super) async fn command(&self, command: &Cmd, limit: Duration) -> Result<Value, Failure> {
         let send = async |connection: &mut MultiplexedConnection| {
