@@ -28,21 +28,26 @@
 //! over every fail-over, use a storage that commits to a quorum.
 
 mod group;
+mod hints;
 mod key;
 mod known;
 mod lease;
+mod listen;
+mod mailbox;
 mod node;
 mod parts;
 mod reply;
 mod script;
 mod server;
 mod session;
+mod subscriber;
+mod topics;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use self::{key::Keys, known::Known, server::Server};
+use self::{hints::RedisHints, key::Keys, known::Known, listen::Listening, server::Server};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
@@ -65,6 +70,8 @@ struct Shared {
     durable_tokens: bool,
     /// Of sessions whose leases may be on other servers.
     known: Known,
+    /// Tells the hint sources of this process what any process freed.
+    listening: Listening,
 }
 
 impl RedisBackend {
@@ -155,6 +162,6 @@ impl LeaseBackend for RedisBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        None
+        Some(Box::new(RedisHints::new(&self.shared)))
     }
 }
