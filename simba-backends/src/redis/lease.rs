@@ -11,10 +11,10 @@ use super::{
     known::Change,
     node::Lane,
     parts::{MOST, Part, parts},
-    reply::{is_expired, left, list, parsed, span, text, unreadable},
+    reply::{self, is_expired, left, list, parsed, span, text, unreadable},
     script::{self, Call},
     server::Server,
-    session::{AT_ONCE, corrupt, describe, millis},
+    session::{AT_ONCE, corrupt, describe},
 };
 use crate::{
     Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token, clock::since_boot,
@@ -71,10 +71,10 @@ fn each(backend: &RedisBackend, names: &[LeaseName], answer: &Value) -> Vec<(Lea
 fn acquisition(backend: &RedisBackend, said: &[Value]) -> Option<Acquisition> {
     match (text(said.first()?)?, said.get(1)?, said.get(2)) {
         ("granted", token, Some(remaining)) => {
-            Some(Acquisition::Granted { token: parsed(token)?, remaining: left(remaining)? })
+            Some(Acquisition::Granted { token: reply::token(token)?, remaining: left(remaining)? })
         }
         ("owned", token, Some(remaining)) => {
-            Some(Acquisition::AlreadyOwned { token: parsed(token)?, remaining: left(remaining)? })
+            Some(Acquisition::AlreadyOwned { token: reply::token(token)?, remaining: left(remaining)? })
         }
         ("held", free_in, None) => Some(Acquisition::Held { free_in: span(free_in) }),
         ("corrupt", what, None) => Some(Acquisition::Failed(corrupt(backend, text(what)))),
@@ -258,7 +258,7 @@ pub(super) async fn inspect(
     let answer = backend.server().run(Lane::Others, &call, backend.limit()).await?;
     let Some([session, token, free_in]) = list(&answer) else { return Ok(None) };
     let key = backend.keys().lease(name);
-    let (Some(session), Some(token)) = (parsed::<SessionId>(session), parsed(token)) else {
+    let (Some(session), Some(token)) = (parsed::<SessionId>(session), reply::token(token)) else {
         return Err(corrupt(backend, Some(&format!("{key} has a holder that is no session"))));
     };
     let described = describe(backend, vec![session.clone()]).await?;

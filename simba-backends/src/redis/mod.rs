@@ -27,6 +27,8 @@
 //! [`wait_replicas`](RedisBuilder::wait_replicas) narrows that window, and does not close it; where fencing must hold
 //! over every fail-over, use a storage that commits to a quorum.
 
+mod cluster;
+mod error;
 mod group;
 mod hints;
 mod key;
@@ -35,6 +37,7 @@ mod lease;
 mod listen;
 mod mailbox;
 mod node;
+mod one;
 mod parts;
 mod reply;
 mod script;

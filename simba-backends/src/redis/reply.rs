@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::{BackendError, ErrorKind, Outcome};
+use crate::{BackendError, ErrorKind, Outcome, Token};
 
 /// A text, if it is one.
 pub(super) fn text(value: &Value) -> Option<&str> {
@@ -18,6 +18,11 @@ pub(super) fn text(value: &Value) -> Option<&str> {
 /// A text that is a name, a session, a token.
 pub(super) fn parsed<T: std::str::FromStr>(value: &Value) -> Option<T> {
     text(value)?.parse().ok()
+}
+
+/// A token, which scripts answer as text: their numbers are not exact.
+pub(super) fn token(value: &Value) -> Option<Token> {
+    parsed::<u64>(value)?.try_into().ok()
 }
 
 /// A list, if it is one.

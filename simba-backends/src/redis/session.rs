@@ -90,7 +90,7 @@ fn renewed(answer: &Value) -> Option<Renewed> {
     Some(Renewed {
         remaining: left(remaining)?,
         server_elapsed: span(elapsed)?,
-        owned: held.filter_map(|pair| Some((parsed(&pair[0])?, parsed(&pair[1])?))).collect(),
+        owned: held.filter_map(|pair| Some((parsed(&pair[0])?, reply::token(&pair[1])?))).collect(),
         unknown: names(corrupt)?,
         rest: names(rest)?,
         groups: names(groups)?,
@@ -117,14 +117,14 @@ impl Extension<'_> {
         for (names, answer) in leases {
             let answers = answer.as_ref().ok().and_then(list).unwrap_or(&[]);
             for (i, name) in names.into_iter().enumerate() {
-                match answers.get(i).and_then(text) {
-                    Some("lost") => lost.push(name),
-                    Some(token) => match token.parse() {
-                        Ok(token) => owned.push((name, token)),
-                        // Corrupt.
-                        Err(_) => unknown.push(name),
-                    },
-                    None => unknown.push(name),
+                let answer = answers.get(i);
+                if answer.and_then(text) == Some("lost") {
+                    lost.push(name);
+                } else if let Some(token) = answer.and_then(reply::token) {
+                    owned.push((name, token));
+                } else {
+                    // No answer, or a lease that is corrupt.
+                    unknown.push(name);
                 }
             }
         }
@@ -258,7 +258,7 @@ pub(super) async fn describe(
         let call = Call::new(&script::DESCRIBE).keys(keys);
         let answer = backend.server().run(Lane::Others, &call, backend.limit()).await?;
         let answers = list(&answer).ok_or_else(|| unreadable(backend.place()))?;
-        let said = answers.iter().map(|said| text(said).map(|said| Metadata::new(said).unwrap_or_default()));
+        let said = answers.iter().map(|said| text(said).map(|said| Metadata::try_from(said).unwrap_or_default()));
         Ok(sessions.into_iter().zip(said).collect::<Vec<_>>())
     });
     let answers: Vec<Result<Vec<_>, BackendError>> = stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;

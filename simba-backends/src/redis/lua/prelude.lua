@@ -50,7 +50,7 @@ local function lease_at(key)
     return {session = '', token = '0', expires = 0}
   end
   if not token then return nil, 'has no token' end
-  if not string.match(token, '^%d+$') or #token > 15 then return nil, 'has a token that is no number' end
+  if not string.match(token, '^[1-9]%d*$') or #token > 15 then return nil, 'has a token that is no number' end
   if session == '' then return {session = '', token = token, expires = 0} end
   if not expires then return nil, 'has a holder and no expiry' end
   if not string.match(expires, '^%d+$') then return nil, 'has an expiry that is no number' end
