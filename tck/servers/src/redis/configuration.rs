@@ -8,6 +8,9 @@ use crate::{ADMIN_PASSWORD, APP_PASSWORD, Options, kit::Kit, options::Durability
 pub(super) const RIGHTS: &str = "resetkeys resetchannels ~simba:* &simba:* -@all +@read +@write +@scripting \
     +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|slots +cluster|shards";
 
+/// After how many milliseconds the servers of a cluster miss one, unless an option says otherwise.
+pub(super) const NODE_TIMEOUT: &str = "1000";
+
 /// What makes a server special.
 pub(super) enum Role {
     Alone,
@@ -54,7 +57,7 @@ cluster-config-file nodes.conf
 cluster-port {bus}
 cluster-announce-ip 127.0.0.1
 cluster-announce-port {announced}
-cluster-node-timeout 1000
+cluster-node-timeout {NODE_TIMEOUT}
 cluster-replica-validity-factor 0
 cluster-allow-replica-migration no
 "

@@ -23,7 +23,7 @@ pub struct ClusterNode {
     pub(super) instance: Arc<Instance>,
     pub(super) proxy: Option<Arc<Proxy>>,
     /// Where servers speak to one another.
-    pub(super) _bus: Arc<Port>,
+    pub(super) bus: Arc<Port>,
 }
 
 verbs!(ClusterNode);
