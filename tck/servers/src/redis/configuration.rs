@@ -19,7 +19,9 @@ pub(super) enum Role {
     InCluster { announced: u16, bus: u16 },
 }
 
-/// Links to replicas are a user's, so that they can be forbidden alone.
+/// Links to replicas are a user's, so that they can be forbidden alone. A replica gets what is there by way of a
+/// file, which takes as long as a server takes to notice that the file is complete: by way of a socket it would
+/// now and then be another second until the first `WAIT` counts it.
 pub(super) fn of(options: &Options, role: &Role) -> String {
     let fsync = match options.durability {
         Durability::Process => "everysec",
@@ -30,7 +32,8 @@ pub(super) fn of(options: &Options, role: &Role) -> String {
 save \"\"
 appendonly yes
 appendfsync {fsync}
-repl-diskless-sync-delay 0
+repl-diskless-sync no
+hz 100
 enable-debug-command local
 user default off
 user admin on >{ADMIN_PASSWORD} ~* &* +@all
