@@ -9,9 +9,9 @@ mod view;
 
 use std::sync::Arc;
 
+use self::setup::PRIMARIES;
 pub use self::{migration::Migration, node::ClusterNode};
-use self::{node::Way, setup::PRIMARIES};
-use super::launch;
+use super::{launch, way::Way};
 use crate::{Options, wait::until};
 
 /// A Redis Cluster of three primaries with a replica each, that shares nothing with other tests: always servers

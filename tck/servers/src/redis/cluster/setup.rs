@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 
-use super::node::{ClusterNode, Way};
+use super::ClusterNode;
 use crate::{
     Offset, Options, Proxy,
     folder::Folder,
@@ -12,6 +12,7 @@ use crate::{
     redis::{
         configuration::{self, NODE_TIMEOUT, Role},
         launch,
+        way::Way,
     },
 };
 
@@ -71,10 +72,7 @@ impl Seat {
     async fn new(options: &Options, way: Way) -> Self {
         let folder = launch::folder(options.durability);
         let (port, bus) = (Port::new(), Port::new());
-        let proxy = match way {
-            Way::Direct => None,
-            Way::Proxied => Some(Arc::new(Proxy::before(port.address()).await)),
-        };
+        let proxy = way.proxy_before(port.address()).await;
         Self { id: launch::new_id(), folder, port, bus, proxy }
     }
 

@@ -8,7 +8,7 @@ use super::Sentinel;
 use crate::{
     ADMIN_PASSWORD, APP_PASSWORD, Options,
     port::Port,
-    redis::{Redis, configuration::Role, launch},
+    redis::{Redis, configuration::Role, launch, way::Way},
 };
 
 /// What the sentinels call the primary.
@@ -37,11 +37,11 @@ pub(super) fn divide(mut options: Options) -> (Options, Vec<(String, String)>) {
 }
 
 /// Starts a primary and two replicas.
-pub(super) async fn servers(options: &Options) -> Vec<Redis> {
-    let primary = Redis::of_ours(options.clone(), Role::Alone).await;
-    let port = primary.address().port();
+pub(super) async fn servers(options: &Options, way: Way) -> Vec<Redis> {
+    let primary = Redis::of_ours(way, options.clone(), Role::Alone).await;
+    let port = primary.announced().port();
     let replica = async || {
-        let replica = Redis::of_ours(options.clone(), Role::ReplicaOf { port }).await;
+        let replica = Redis::of_ours(way, options.clone(), Role::ReplicaOf { port }).await;
         replica.wait_until_in_step().await;
         replica
     };
@@ -99,7 +99,7 @@ user app on >{APP_PASSWORD} {RIGHTS}
 }
 
 fn watched(id: &str, servers: &[Redis]) -> String {
-    let port = |server: &Redis| server.address().port();
+    let port = |server: &Redis| server.announced().port();
     let mut text = format!(
         "sentinel myid {id}
 sentinel monitor {NAME} 127.0.0.1 {} 2
