@@ -45,6 +45,7 @@ scripts! {
     JOIN = "join.lua";
     ENROLL = "enroll.lua";
     LEAVE = "leave.lua";
+    UNLIST = "unlist.lua";
     MEMBERS = "members.lua";
     INSPECT = "inspect.lua";
     DESCRIBE = "describe.lua";

@@ -34,6 +34,23 @@ impl Server {
         }
     }
 
+    /// Runs a script that counts only once as many replicas have it as the storage was set up with.
+    ///
+    /// # Cancel safety
+    /// As [`run`](Self::run).
+    pub(super) async fn run_replicated(
+        &self,
+        lane: Lane,
+        call: &Call,
+        limit: Duration,
+    ) -> Result<Value, BackendError> {
+        match self {
+            Self::One(one) => one.run_replicated(lane, call, limit).await,
+            // Refused where the storage is set up.
+            Self::Cluster(cluster) => cluster.run(lane, call, limit).await,
+        }
+    }
+
     /// Sends a command that belongs to no key, to whichever server takes it.
     pub(super) async fn command(&self, command: &Cmd, limit: Duration) -> Result<Value, BackendError> {
         match self {

@@ -2,9 +2,14 @@
 
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
+use crate::redis;
+
 /// Whether a server answers a new connection.
-pub(crate) async fn answers(url: &str) -> Result<(), sqlx::Error> {
-    execute(url, &["select 1"]).await
+pub(crate) async fn answers(url: &str) -> bool {
+    if url.starts_with("redis:") {
+        return redis::command(url, &["PING"], redis::BOUND).await.is_ok();
+    }
+    execute(url, &["select 1"]).await.is_ok()
 }
 
 /// Runs each of these in turn, in one session.

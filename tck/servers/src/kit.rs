@@ -27,6 +27,7 @@ impl Kit {
     pub(crate) const PGBOUNCER: Self = Self { name: "pgbouncer", program: "pgbouncer" };
     pub(crate) const MYSQL: Self = Self { name: "mysql", program: "mysqld" };
     pub(crate) const MARIADB: Self = Self { name: "mariadb", program: "mariadbd" };
+    pub(crate) const REDIS: Self = Self { name: "redis", program: "redis-server" };
 
     pub(crate) fn name(self) -> &'static str {
         self.name
@@ -54,6 +55,11 @@ impl Kit {
     /// The data folder to copy.
     pub(crate) fn data(self) -> PathBuf {
         self.root().join("data")
+    }
+
+    /// What was made beside the programs.
+    pub(crate) fn file(self, name: &str) -> PathBuf {
+        self.root().join(name)
     }
 
     fn root(self) -> PathBuf {

@@ -22,7 +22,7 @@
 //! that a crash of the machine would is what makes it fast, unless it is [`durable`](Options::durable).
 //!
 //! # Servers of your own
-//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_PGBOUNCER_`) is set, it names a server that runs,
+//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_REDIS_`, `_PGBOUNCER_`) is set, it names a server that runs,
 //! with its administrator: `start` makes a database in it, and each verb that needs the process says why it
 //! cannot. `tck/compose.yaml` has the values.
 //!
@@ -43,6 +43,7 @@ mod port;
 mod postgres;
 mod process;
 mod proxy;
+mod redis;
 mod server;
 mod shared_memory;
 mod wait;
@@ -54,6 +55,8 @@ pub use options::Options;
 pub use pgbouncer::PgBouncer;
 pub use postgres::Postgres;
 pub use proxy::{LostReply, Proxy};
+
+pub use self::redis::{ClusterNode, Migration, Redis, RedisCluster};
 
 /// The password in each `url()`, which no message may show; `install` gives it to the user.
 pub const APP_PASSWORD: &str = "secret-of-app";

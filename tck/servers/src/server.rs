@@ -67,7 +67,7 @@ impl Server {
             if let Some(status) = self.process().as_mut().and_then(Process::ended) {
                 panic!("{} ended by itself ({status}):\n{}", self.kit.name(), self.end_of_log());
             }
-            answered.ok()
+            answered.then_some(())
         })
         .await;
     }

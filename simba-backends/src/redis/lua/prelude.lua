@@ -1,0 +1,105 @@
+-- What all scripts know. All times are milliseconds of this server's clock; only durations leave it.
+
+-- The present, read once: nothing else happens on the server while a script runs.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- Ends the script with an error that names the key.
+local function corrupt(key, reason)
+  error({err = 'CORRUPT ' .. key .. ' ' .. reason})
+end
+
+-- Runs a command on a key that only Simba writes to.
+local function on(key, command, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) == 'table' and reply.err then
+    if string.sub(reply.err, 1, 9) == 'WRONGTYPE' then corrupt(key, 'is of another type') end
+    error(reply)
+  end
+  return reply
+end
+
+-- How much of its lease a session has left, and how long its lease is; nil for one that is gone.
+local function session_left(key)
+  local fields = on(key, 'HMGET', 'lease')
+  local expires = redis.call('PEXPIRETIME', key)
+  if expires == -2 or (expires >= 0 and expires <= now) then return nil end
+  local lease = tonumber(fields[1])
+  if expires == -1 then corrupt(key, 'never expires') end
+  if not lease then corrupt(key, 'has no lease') end
+  return expires - now, lease
+end
+
+-- Keeps an index as long as anything that it lists can last: what a session is granted at its very end lasts for
+-- another lease.
+local function keep_index(key, left, lease)
+  redis.call('PEXPIREAT', key, now + left + lease + 1000)
+end
+
+-- What stands at a lease's key; nil and the reason for what Simba cannot have written. One that never was, or was
+-- released, has no session. Tokens have at most 15 digits, which Lua's numbers count exactly.
+local function lease_at(key)
+  local fields = redis.pcall('HMGET', key, 'session', 'token', 'expires')
+  if fields.err then
+    if string.sub(fields.err, 1, 9) == 'WRONGTYPE' then return nil, 'is of another type' end
+    error(fields)
+  end
+  local session, token, expires = fields[1] or '', fields[2], fields[3]
+  if session == '' and not token and not expires then
+    if redis.call('EXISTS', key) == 1 then return nil, 'has no token' end
+    return {session = '', token = '0', expires = 0}
+  end
+  if not token then return nil, 'has no token' end
+  if not string.match(token, '^[1-9]%d*$') or #token > 15 then return nil, 'has a token that is no number' end
+  if session == '' then return {session = '', token = token, expires = 0} end
+  if not expires then return nil, 'has a holder and no expiry' end
+  if not string.match(expires, '^%d+$') then return nil, 'has an expiry that is no number' end
+  return {session = session, token = token, expires = tonumber(expires)}
+end
+
+-- Takes a lease that nobody holds. The holder's own repeat is written too: WAIT waits for what was written, and the
+-- grant itself may have reached no replica.
+local function take(key, session, expires)
+  local found, reason = lease_at(key)
+  if not found then return {'corrupt', key .. ' ' .. reason} end
+  if found.expires > now then
+    if found.session ~= session then return {'held', found.expires - now} end
+    local later = math.max(found.expires, expires)
+    redis.call('HSET', key, 'expires', later)
+    return {'owned', found.token, later - now}
+  end
+  local token = string.format('%.0f', tonumber(found.token) + 1)
+  redis.call('HSET', key, 'session', session, 'token', token, 'expires', expires)
+  return {'granted', token, expires - now}
+end
+
+-- Makes a lease that the session holds last at least until then, and answers its token. One that ran out is not
+-- revived.
+local function extend(key, session, expires)
+  local found, reason = lease_at(key)
+  if not found then return 'corrupt' end
+  if found.session ~= session or found.expires <= now then return 'lost' end
+  if expires > found.expires then redis.call('HSET', key, 'expires', expires) end
+  return found.token
+end
+
+-- Frees a lease and says so to whom waits. Its token stays. Deletes, because a server whose memory is full takes
+-- nothing else.
+local function free(key)
+  redis.call('HDEL', key, 'session')
+  redis.pcall('PUBLISH', key, 'released')
+end
+
+-- Makes a membership that is there last at least until then, and answers 1; or 0.
+local function extend_membership(key, session, expires)
+  local score = on(key, 'ZSCORE', session)
+  if not score or tonumber(score) <= now then return 0 end
+  redis.call('ZADD', key, 'XX', 'GT', expires, session)
+  return 1
+end
+
+-- Makes a session a member until then, and removes the members whose time is over.
+local function enroll(key, session, expires)
+  on(key, 'ZREMRANGEBYSCORE', '-inf', now)
+  redis.call('ZADD', key, 'GT', expires, session)
+end
