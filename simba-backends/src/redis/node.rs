@@ -14,6 +14,7 @@ use tokio::{sync::mpsc, time::timeout};
 use super::script::Call;
 
 /// Where connections come from.
+#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub(super) enum Source {
     /// Ours, made as the client says.
     Client(Client),
@@ -174,8 +175,17 @@ impl Failure {
             Self::TooFewReplicas(_) => true,
             // A server that takes no writes any more is not the one to talk to.
             Self::Failed(error) => {
-                let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
-                is_answer && error.kind() != ErrorKind::Server(ServerErrorKind::ReadOnly)
+                self.is_answer() && error.kind() != ErrorKind::Server(ServerErrorKind::ReadOnly)
+            }
+        }
+    }
+
+    /// Whether the server said it.
+    pub(super) fn is_answer(&self) -> bool {
+        match self {
+            Self::NotConnectedInTime | Self::NotAnsweredInTime | Self::TooFewReplicas(_) => false,
+            Self::NotConnected(error) | Self::Failed(error) => {
+                matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
             }
         }
     }
@@ -195,6 +205,10 @@ impl Source {
                     Ok(connection) => deadpool_redis::Connection::take(connection),
                     Err(deadpool_redis::PoolError::Backend(error)) => {
                         return Err(Failure::NotConnected(error));
+                    }
+                    Err(deadpool_redis::PoolError::Closed) => {
+                        let closed = (ErrorKind::Client, "the application has closed its pool");
+                        return Err(Failure::NotConnected(closed.into()));
                     }
                     Err(_) => return Err(Failure::NotConnectedInTime),
                 };
