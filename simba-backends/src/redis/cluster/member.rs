@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{Client, Cmd, ConnectionInfo, ErrorKind, RedisResult, Value};
+use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
 
 use super::{
     super::{
@@ -71,13 +71,7 @@ impl Member {
     }
 
     fn noted(&self, result: Result<Value, Failure>) -> Result<Value, Failure> {
-        let answered = match &result {
-            Ok(_) | Err(Failure::TooFewReplicas(_)) => true,
-            Err(Failure::Failed(error)) => {
-                matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
-            }
-            Err(Failure::NotConnected(_) | Failure::NotConnectedInTime | Failure::NotAnsweredInTime) => false,
-        };
+        let answered = result.as_ref().err().is_none_or(Failure::is_answer);
         if self.is_failing() == answered {
             self.failing.store(!answered, Relaxed);
         }
