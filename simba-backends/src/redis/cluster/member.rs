@@ -49,6 +49,11 @@ impl Member {
         self.failing.load(Relaxed)
     }
 
+    /// Notes that the node did not answer.
+    pub(super) fn fails(&self) {
+        self.failing.store(true, Relaxed);
+    }
+
     /// See [`Node::run`].
     pub(super) async fn run(
         &self,
@@ -62,7 +67,7 @@ impl Member {
 
     /// See [`Node::connect`].
     pub(super) async fn connect(&self, lane: Lane) -> Result<(), Failure> {
-        self.node.connect(lane).await.inspect_err(|_| self.failing.store(true, Relaxed))
+        self.node.connect(lane).await.inspect_err(|_| self.fails())
     }
 
     /// See [`Node::command`].

@@ -113,6 +113,7 @@ impl Cluster {
                 Ok(Err(error)) => Failure::NotConnected(error),
                 Err(_) => Failure::NotConnectedInTime,
             };
+            member.fails();
             last = Some(self.lost(&member, failure));
         }
         Err(last.unwrap_or_else(|| self.shared.unknown()))

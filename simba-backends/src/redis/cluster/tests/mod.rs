@@ -176,9 +176,8 @@ async fn a_call_that_may_have_been_run_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_cut_off_primary_that_answers_first_is_not_believed() {
-    let (a, b, cluster) = two().await;
     for state in ["fail", "ok"] {
-        both_see(&a, &b, [&a, &b]);
+        let (a, b, cluster) = two().await;
         a.says(&[Says::No("CLUSTERDOWN The cluster is down")]);
         a.sees(Some(View { state, ..view(1, [&a, &b]) }));
         b.sees(Some(View { late: Duration::from_millis(150), ..view(2, [&b, &b]) }));
@@ -217,15 +216,18 @@ async fn a_seed_that_does_not_answer_delays_nobody_and_without_any_there_is_a_re
 
 #[tokio::test]
 async fn commands_and_subscriptions_go_to_nodes_that_answer() {
-    let (mut a, b, cluster) = two().await;
-    a.die().await;
+    let (a, _b, cluster) = two().await;
+    a.sees(None);
     let ping = redis::cmd("PING");
+    // It may be the frozen node's turn, once each.
+    let _ = cluster.command(&ping, Duration::from_millis(400)).await;
+    for _ in 0..2 {
+        let (pushes, _heard) = mpsc::unbounded_channel();
+        cluster.subscriber(pushes, Duration::from_millis(400)).await.unwrap();
+    }
     for _ in 0..3 {
-        // What was sent to a connection that broke is not sent again.
-        let _ = cluster.command(&ping, LIMIT).await;
         let (pushes, _heard) = mpsc::unbounded_channel();
         timeout(SOON, cluster.subscriber(pushes, LIMIT)).await.unwrap().unwrap();
+        timeout(SOON, cluster.command(&ping, LIMIT)).await.unwrap().unwrap();
     }
-    timeout(SOON, cluster.command(&ping, LIMIT)).await.unwrap().unwrap();
-    assert_eq!(b.calls(), 1);
 }
