@@ -4,8 +4,8 @@ for i, key in ipairs(KEYS) do
   if i > tonumber(ARGV[2]) then
     on(key, 'ZREM', ARGV[1])
   else
-    local found = lease_at(key)
-    if found and found.session == ARGV[1] then free(key) end
+    local holder = lease_at(key)
+    if holder == ARGV[1] then free(key) end
   end
 end
 return 1
