@@ -153,19 +153,19 @@ impl<'a> Subscriber<'a> {
         }
     }
 
-    /// Hints what is free already.
+    /// Hints what is free already. A server that does not answer holds up nothing that others have.
     async fn look(&self) -> Infallible {
+        let mut looks = JoinSet::new();
         loop {
             self.listening().to_look.notified().await;
             let names = self.listening().with(Topics::take_looks);
-            let mut looks = JoinSet::new();
             for part in parts(&self.shared.server, names, |name| self.shared.keys.lease(name)) {
-                if looks.len() >= LOOKS {
+                while looks.len() >= LOOKS {
                     looks.join_next().await;
                 }
                 looks.spawn(look_at(Arc::clone(self.shared), part));
             }
-            while looks.join_next().await.is_some() {}
+            while looks.try_join_next().is_some() {}
         }
     }
 
