@@ -154,7 +154,8 @@ impl RedisBuilder {
             return Ok(None);
         }
         let mut wait = cmd("WAIT");
-        wait.arg(self.wait_replicas).arg(u64::try_from((self.call_timeout / 4).as_millis()).unwrap_or(u64::MAX));
+        wait.arg(self.wait_replicas)
+            .arg(u64::try_from((self.call_timeout / 4).as_millis()).unwrap_or(u64::MAX));
         let reached = server.command(&wait, self.call_timeout).await?;
         if matches!(reached, Value::Int(reached) if reached >= i64::from(self.wait_replicas)) {
             return Ok(None);

@@ -27,6 +27,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use redis::{Cmd, ConnectionInfo, PushInfo, Value, aio::MultiplexedConnection};
 use tokio::{sync::mpsc, time::timeout};
 
@@ -92,6 +93,13 @@ impl Cluster {
             }
         }
         Err(last.unwrap_or_else(|| self.shared.unknown()))
+    }
+
+    /// Sends a command that changes nothing to every primary, and tells what those say that answer.
+    pub(super) async fn ask_all(&self, command: &Cmd, limit: Duration) -> Vec<Value> {
+        let primaries = self.shared.table().primaries();
+        let asked = primaries.iter().map(|member| member.command(command, limit));
+        join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// Opens a connection that hears what is published anywhere in the cluster, each time on another node, and last
