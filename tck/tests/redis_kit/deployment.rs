@@ -16,6 +16,9 @@ pub(crate) trait Deployment: Clone + Send + Sync + 'static {
     /// By the way that can be broken.
     fn breakable_url(&self) -> String;
 
+    /// URLs of another scheme than this needs, and what somebody reads who wrote them.
+    fn mistaken_urls(&self) -> Vec<(&'static str, String, &'static str)>;
+
     /// The administrators' URLs of the servers that take writes.
     fn primaries(&self) -> impl Future<Output = Vec<String>> + Send;
 

@@ -27,6 +27,13 @@ impl Deployment for Alone {
         self.proxy.url(self.redis.url())
     }
 
+    fn mistaken_urls(&self) -> Vec<(&'static str, String, &'static str)> {
+        let url = self.redis.url().replace("redis://", "redis+cluster://");
+        // A logical database of a server that runs already is none of a cluster.
+        let (before, _) = url.split_once("/0").unwrap_or((&url, ""));
+        vec![("a cluster that is none", before.to_owned(), "redis://host:port")]
+    }
+
     async fn primaries(&self) -> Vec<String> {
         self.all()
     }

@@ -56,6 +56,15 @@ impl Deployment for Clustered {
         self.url()
     }
 
+    fn mistaken_urls(&self) -> Vec<(&'static str, String, &'static str)> {
+        let node = self.cluster.nodes()[0].url().to_owned();
+        let waiting = format!("{}?wait_replicas=1", self.url());
+        vec![
+            ("a node of a cluster", node, "redis+cluster://"),
+            ("replicas to wait for in a cluster", waiting, "min-replicas-to-write"),
+        ]
+    }
+
     async fn primaries(&self) -> Vec<String> {
         self.began_as_primaries().iter().map(|node| node.admin_url().to_owned()).collect()
     }

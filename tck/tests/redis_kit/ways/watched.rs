@@ -35,6 +35,16 @@ impl Deployment for Watched {
         self.url()
     }
 
+    fn mistaken_urls(&self) -> Vec<(&'static str, String, &'static str)> {
+        let sentinel = self.sentinels.sentinels()[0].url().to_owned();
+        let unknown = self.url().replace("/main", "/nobody");
+        vec![
+            ("a sentinel for a server", sentinel.clone(), "redis+sentinel://"),
+            ("a sentinel for a cluster", sentinel.replace("redis://", "redis+cluster://"), "redis+sentinel://"),
+            ("an unknown master", unknown, "nobody"),
+        ]
+    }
+
     async fn primaries(&self) -> Vec<String> {
         vec![self.primary().admin_url().to_owned()]
     }
