@@ -10,6 +10,7 @@ use super::{
     error::meaning,
     key::Keys,
     known::Known,
+    listen::Listening,
     location::Location,
     node::{Failure, Lane},
     one::One,
@@ -122,6 +123,7 @@ impl RedisBuilder {
             keys,
             call_timeout: self.call_timeout,
             known: Known::default(),
+            listening: Listening::default(),
         };
         Ok(RedisBackend { shared: Arc::new(shared) })
     }

@@ -31,10 +31,13 @@ mod builder;
 mod cluster;
 mod error;
 mod group;
+mod hints;
 mod key;
 mod known;
 mod lease;
+mod listen;
 mod location;
+mod mailbox;
 mod node;
 mod one;
 mod parts;
@@ -44,13 +47,15 @@ mod sentinel;
 mod server;
 mod session;
 mod settings;
+mod subscriber;
+mod topics;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 pub use self::builder::RedisBuilder;
-use self::{key::Keys, known::Known, server::Server};
+use self::{hints::RedisHints, key::Keys, known::Known, listen::Listening, server::Server};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
@@ -74,6 +79,8 @@ struct Shared {
     warnings: Vec<String>,
     /// Of sessions whose leases may be on other servers.
     known: Known,
+    /// Tells the hint sources of this process what any process freed.
+    listening: Listening,
 }
 
 impl RedisBackend {
@@ -122,11 +129,6 @@ impl RedisBackend {
         RedisBuilder::from_pool(pool, client)
     }
 
-    /// What an operator should change about the server, as it was when it was connected to.
-    pub fn warnings(&self) -> &[String] {
-        &self.shared.warnings
-    }
-
     fn server(&self) -> &Server {
         &self.shared.server
     }
@@ -173,6 +175,10 @@ impl LeaseBackend for RedisBackend {
         }
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.shared.warnings
+    }
+
     async fn open_session(&self, lease: Duration, metadata: &Metadata) -> Result<Opened, BackendError> {
         session::open(self, lease, metadata).await
     }
@@ -214,6 +220,6 @@ impl LeaseBackend for RedisBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        None
+        Some(Box::new(RedisHints::new(&self.shared)))
     }
 }
