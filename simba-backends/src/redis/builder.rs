@@ -18,7 +18,7 @@ use super::{
     server::Server,
     settings::{Mode, Settings},
 };
-use crate::{BackendError, SessionId};
+use crate::{BackendError, Outcome, SessionId};
 
 /// Nobody waits that long, and WAIT counts milliseconds.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -114,7 +114,9 @@ impl RedisBuilder {
         let settings = Settings::ask(&server, self.call_timeout).await?;
         settings.check(server.place(), self.mode())?;
         let call = permissions(&keys);
-        server.run_replicated(Lane::Others, &call, self.call_timeout).await?;
+        let allowed = server.run_replicated(Lane::Others, &call, self.call_timeout).await;
+        // Whatever became of the trial: it was about nobody's session.
+        allowed.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
         server.let_go();
         let shared = Shared {
             durable_tokens: settings.durable_tokens(),

@@ -14,8 +14,8 @@ use super::{
 /// What the user may not do, and what somebody reads who has to grant it.
 const LIMITS: [(&str, &str, &str); 6] = [
     ("EVALSHA forbidden", "-evalsha", "+evalsha"),
-    ("HSET forbidden", "-hset", "ACL SETUSER <user> +"),
-    ("PUBLISH forbidden", "-publish", "ACL SETUSER <user> +"),
+    ("HSET forbidden", "-hset", "+hset"),
+    ("PUBLISH forbidden", "-publish", "+publish"),
     ("scripts forbidden", "-@scripting", "+eval"),
     ("keys of somebody else", "resetkeys ~other:*", "~simba:*"),
     ("channels of somebody else", "resetchannels &other:*", "&simba:*"),

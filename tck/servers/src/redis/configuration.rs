@@ -6,7 +6,7 @@ use crate::{ADMIN_PASSWORD, APP_PASSWORD, Options, kit::Kit, options::Durability
 
 /// What the user may do: to what he owns, and what clients need of the server.
 pub(super) const RIGHTS: &str = "resetkeys resetchannels ~simba:* &simba:* -@all +@read +@write +@scripting \
-    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|slots +cluster|shards";
+    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|info +cluster|slots +cluster|shards";
 
 /// What makes a server special.
 pub(super) enum Role {
@@ -16,7 +16,9 @@ pub(super) enum Role {
     InCluster { announced: u16, bus: u16 },
 }
 
-/// Links to replicas are a user's, so that they can be forbidden alone.
+/// Links to replicas are a user's, so that they can be forbidden alone. Nobody can be the default user, and yet it
+/// may do all: an append-only file is read with its rights, and without these Redis 7 leaves out, and says nothing,
+/// what a script has written (redis issue 14541).
 pub(super) fn of(options: &Options, role: &Role) -> String {
     let fsync = match options.durability {
         Durability::Process => "everysec",
@@ -29,7 +31,7 @@ appendonly yes
 appendfsync {fsync}
 repl-diskless-sync-delay 0
 enable-debug-command local
-user default off
+user default off ~* &* +@all
 user admin on >{ADMIN_PASSWORD} ~* &* +@all
 user replica on >{ADMIN_PASSWORD} -@all +psync +replconf +ping
 user app on >{APP_PASSWORD} {RIGHTS}
