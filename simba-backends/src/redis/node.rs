@@ -1,13 +1,17 @@
 //! One server: its connections, and an exchange with it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, PushInfo, RedisError, RedisResult,
-    ServerErrorKind, Value, aio::MultiplexedConnection, cmd,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, ProtocolVersion, PushInfo, PushKind, RedisError,
+    RedisResult, ServerErrorKind, Value, aio::MultiplexedConnection, cmd,
 };
 use tokio::{sync::mpsc, time::timeout};
 
@@ -74,9 +78,16 @@ struct Kept {
 
 #[derive(Default)]
 struct Slot {
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Open>,
     /// Counts connections, so that who failed on an old one does not close the next.
     generation: u64,
+}
+
+/// A connection, and whether its other side has closed it since.
+#[derive(Clone)]
+struct Open {
+    connection: MultiplexedConnection,
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Node {
@@ -192,14 +203,14 @@ impl Failure {
 }
 
 impl Source {
-    async fn open(&self) -> Result<MultiplexedConnection, Failure> {
-        // Time is kept by who calls.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    async fn open(&self) -> Result<Open, Failure> {
+        let is_closed = Arc::new(AtomicBool::new(false));
         match self {
-            Self::Client(client) => client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await
-                .map_err(Failure::NotConnected),
+            Self::Client(client) => {
+                let opened = open(client, Arc::clone(&is_closed)).await;
+                let connection = opened.map_err(Failure::NotConnected)?;
+                Ok(Open { connection, is_closed })
+            }
             Self::Pool(pool) => {
                 let mut connection = match pool.get().await {
                     Ok(connection) => deadpool_redis::Connection::take(connection),
@@ -213,7 +224,7 @@ impl Source {
                     Err(_) => return Err(Failure::NotConnectedInTime),
                 };
                 connection.set_response_timeout(LONGEST);
-                Ok(connection)
+                Ok(Open { connection, is_closed })
             }
         }
     }
@@ -221,6 +232,21 @@ impl Source {
 
 /// Nobody waits that long; a pool's connections end waits by themselves after half a second unless told otherwise.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Opens a connection that tells of its end, where the protocol knows how to.
+async fn open(client: &Client, is_closed: Arc<AtomicBool>) -> RedisResult<MultiplexedConnection> {
+    // Time is kept by who calls.
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let watch = move |push: PushInfo| {
+        if push.kind == PushKind::Disconnection {
+            is_closed.store(true, Ordering::Release);
+        }
+        Ok::<(), Infallible>(())
+    };
+    let tells = client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3;
+    let config = if tells { config.set_push_sender(watch) } else { config };
+    client.get_multiplexed_async_connection_with_config(&config).await
+}
 
 async fn subscriber(
     client: &Client,
@@ -245,16 +271,19 @@ impl Kept {
         if let Some(used) = self.there() {
             return Ok(used);
         }
-        let connection = source.open().await?;
+        let opened = source.open().await?;
         let mut slot = self.slot();
         slot.generation += 1;
-        slot.connection = Some(connection.clone());
+        slot.connection = Some(opened.clone());
+        let connection = opened.connection;
         Ok(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
     }
 
     fn there(&self) -> Option<Used<'_>> {
         let slot = self.slot();
-        let connection = slot.connection.clone()?;
+        // What is sent on one that was closed while nobody used it never arrives, and the driver does not say so.
+        let open = slot.connection.as_ref().filter(|open| !open.is_closed.load(Ordering::Acquire));
+        let connection = open?.connection.clone();
         Some(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
     }
 

@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
-#[macro_use]
-#[path = "../races/mod.rs"]
-mod races;
-
 #[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;

@@ -1,8 +1,11 @@
 //! A Redis of its own for each test.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{any::Any, fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 
-use simba_backends::{LeaseBackend, LeaseName, SessionId, redis::{RedisBackend, RedisBuilder}};
+use simba_backends::{
+    LeaseBackend, LeaseName, SessionId,
+    redis::{RedisBackend, RedisBuilder},
+};
 use simba_servers::{Lacking, Options};
 use simba_tck::{
     Census, Clock, Contest, Fault, Fixture, Lack, Misuse, Outage, Power, Rival, Skew, async_trait,
@@ -11,60 +14,50 @@ use simba_tck::{
 use super::{deployment::Deployment, keys, misuse, operator::Operator};
 use crate::rival::{Child, Remote};
 
-/// Settings that somebody may have their reasons for.
-pub(crate) trait Custom: Send + Sync + 'static {
+/// Something that is there for as long as its handle.
+pub(crate) type Kept = Box<dyn Any + Send + Sync>;
+
+/// What is special about a server.
+pub(crate) trait Custom<D: Deployment>: Send + Sync + 'static {
     fn options() -> Options {
         Options::new()
     }
 
-    /// Whatever else is to be there.
-    fn prepare<D: Deployment>(server: &Server<D, Self>) -> impl Future<Output = ()> + Send
-    where
-        Self: Sized,
-    {
-        let _ = server; // nothing else
-        async {}
+    /// What its URL ends with.
+    fn parameters() -> &'static str {
+        ""
     }
 
-    fn builder(builder: RedisBuilder) -> RedisBuilder {
-        builder
+    /// Starts whatever else is to be there.
+    fn prepare(place: &D) -> impl Future<Output = Kept> + Send {
+        let _ = place; // nothing else
+        async { Box::new(()) as Kept }
     }
 }
 
-/// Nothing special.
+/// Nothing.
 pub(crate) struct Usual;
 
-impl Custom for Usual {}
+impl<D: Deployment> Custom<D> for Usual {}
 
-pub(crate) struct Server<D: Deployment, C: Custom = Usual> {
+pub(crate) struct Server<D: Deployment, C: Custom<D> = Usual> {
     pub(crate) place: D,
-    kept: std::sync::Mutex<Vec<Box<dyn std::any::Any + Send>>>,
-    custom: std::marker::PhantomData<C>,
+    _kept: Kept,
+    custom: PhantomData<C>,
 }
 
-impl<D: Deployment, C: Custom> Server<D, C> {
-    pub(crate) async fn fresh_server() -> Self {
-        let server = Self::of(D::start(C::options()).await);
-        C::prepare(&server).await;
-        server
-    }
-
-    pub(crate) fn of(place: D) -> Self {
-        Self { place, kept: std::sync::Mutex::default(), custom: std::marker::PhantomData }
-    }
-
-    /// Keeps something for as long as this is there.
-    pub(crate) fn keep(&self, kept: impl Send + 'static) {
-        self.kept.lock().unwrap().push(Box::new(kept));
-    }
-
+impl<D: Deployment, C: Custom<D>> Server<D, C> {
     /// Past everything that breaks.
     pub(crate) fn url(&self) -> String {
-        self.place.url()
+        format!("{}{}", self.place.url(), C::parameters())
+    }
+
+    pub(crate) fn breakable_url(&self) -> String {
+        format!("{}{}", self.place.breakable_url(), C::parameters())
     }
 
     pub(crate) fn builder(&self) -> RedisBuilder {
-        C::builder(RedisBackend::builder(&self.place.breakable_url()).unwrap())
+        RedisBackend::builder(&self.breakable_url()).unwrap()
     }
 
     pub(crate) async fn backend(&self) -> RedisBackend {
@@ -129,20 +122,21 @@ fn possible<T>(power: Power, done: Lacking<T>) -> Result<T, Lack> {
     done.map_err(|reason| Lack::new(power, reason))
 }
 
-impl<D: Deployment, C: Custom> fmt::Debug for Server<D, C> {
+impl<D: Deployment, C: Custom<D>> fmt::Debug for Server<D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl<D: Deployment, C: Custom> Fixture for Server<D, C> {
+impl<D: Deployment, C: Custom<D>> Fixture for Server<D, C> {
     fn clock() -> Clock {
         Clock::Real
     }
 
     async fn fresh() -> Self {
-        Self::fresh_server().await
+        let place = D::start(C::options()).await;
+        Self { _kept: C::prepare(&place).await, place, custom: PhantomData }
     }
 
     async fn connect(&self) -> Arc<dyn LeaseBackend> {
@@ -225,7 +219,7 @@ impl<D: Deployment, C: Custom> Fixture for Server<D, C> {
     }
 
     async fn connect_skewed(&self, skew: Skew) -> Result<Arc<dyn LeaseBackend>, Lack> {
-        Ok(Arc::new(Remote::start(&self.place.breakable_url(), skew).await))
+        Ok(Arc::new(Remote::start(&self.breakable_url(), skew).await))
     }
 
     async fn misuses(&self) -> Result<Vec<Misuse>, Lack> {

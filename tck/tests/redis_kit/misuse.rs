@@ -21,7 +21,7 @@ const LIMITS: [(&str, &str, &str); 6] = [
     ("channels of somebody else", "resetchannels &other:*", "&simba:*"),
 ];
 
-pub(super) async fn all<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
+pub(super) async fn all<D: Deployment, C: Custom<D>>(server: &Server<D, C>) -> Vec<Misuse> {
     let url = server.url();
     let wrong = url.replace(APP_PASSWORD, "wr0ng");
     let mut found = vec![refused("a wrong password", &wrong, ErrorKind::Unauthorized, "password").await];
@@ -52,7 +52,7 @@ async fn refused(situation: &'static str, url: &str, kind: ErrorKind, remedy: &'
     Misuse { situation, error, kind, remedy, secret: Some(APP_PASSWORD.to_owned()) }
 }
 
-async fn foreign_data<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
+async fn foreign_data<D: Deployment, C: Custom<D>>(server: &Server<D, C>) -> Vec<Misuse> {
     for (name, fields) in [
         ("text", "token seven"),
         ("negative", "token -7"),

@@ -7,4 +7,5 @@ pub(crate) mod fixture;
 pub(crate) mod keys;
 mod misuse;
 pub(crate) mod operator;
+mod situations;
 pub(crate) mod ways;

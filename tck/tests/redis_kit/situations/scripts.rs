@@ -50,9 +50,8 @@ struct Course<'a> {
 
 impl Course<'_> {
     async fn keep_alive(&self) -> Vec<(LeaseName, Token)> {
-        let answer = self.patience.call("keep-alive", async || {
-            self.backend.keep_alive(&self.session, LONG).await
-        });
+        let answer =
+            self.patience.call("keep-alive", async || self.backend.keep_alive(&self.session, LONG).await);
         match answer.await {
             KeepAlive::Live { owned, unknown, .. } => {
                 assert!(unknown.is_empty(), "{unknown:?}");

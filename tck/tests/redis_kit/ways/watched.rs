@@ -40,7 +40,11 @@ impl Deployment for Watched {
         let unknown = self.url().replace("/main", "/nobody");
         vec![
             ("a sentinel for a server", sentinel.clone(), "redis+sentinel://"),
-            ("a sentinel for a cluster", sentinel.replace("redis://", "redis+cluster://"), "redis+sentinel://"),
+            (
+                "a sentinel for a cluster",
+                sentinel.replace("redis://", "redis+cluster://"),
+                "redis+sentinel://",
+            ),
             ("an unknown master", unknown, "nobody"),
         ]
     }
