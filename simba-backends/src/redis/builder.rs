@@ -47,7 +47,7 @@ impl RedisBuilder {
     }
 
     pub(super) fn from_client(client: &Client) -> Self {
-        Self::new(Location::Server(client.get_connection_info().clone()))
+        Self::new(Location::of_client(client))
     }
 
     pub(super) fn from_pool(pool: deadpool_redis::Pool, client: &Client) -> Self {

@@ -78,16 +78,36 @@ struct Kept {
 
 #[derive(Default)]
 struct Slot {
-    connection: Option<Open>,
+    connection: Option<Opened>,
     /// Counts connections, so that who failed on an old one does not close the next.
     generation: u64,
 }
 
-/// A connection, and whether its other side has closed it since.
 #[derive(Clone)]
-struct Open {
+struct Opened {
     connection: MultiplexedConnection,
-    is_closed: Arc<AtomicBool>,
+    closed: Closed,
+}
+
+/// Whether the server has closed a connection: what is sent on it then is lost, and nobody could say so.
+#[derive(Clone, Default)]
+struct Closed(Arc<AtomicBool>);
+
+impl Closed {
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// What the driver calls for what the server says unasked, its farewell included.
+    fn hears(&self) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+        let closed = self.clone();
+        move |push| {
+            if push.kind == PushKind::Disconnection {
+                closed.0.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
 }
 
 impl Node {
@@ -203,13 +223,24 @@ impl Failure {
 }
 
 impl Source {
-    async fn open(&self) -> Result<Open, Failure> {
-        let is_closed = Arc::new(AtomicBool::new(false));
-        match self {
+    async fn open(&self) -> Result<Opened, Failure> {
+        let closed = Closed::default();
+        let connection = match self {
             Self::Client(client) => {
-                let opened = open(client, Arc::clone(&is_closed)).await;
-                let connection = opened.map_err(Failure::NotConnected)?;
-                Ok(Open { connection, is_closed })
+                // Time is kept by who calls.
+                let config =
+                    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+                // The driver refuses a listener where the server cannot speak unasked.
+                let speaks = client.get_connection_info().redis_settings().protocol();
+                let config = if speaks == ProtocolVersion::RESP3 {
+                    config.set_push_sender(closed.hears())
+                } else {
+                    config
+                };
+                client
+                    .get_multiplexed_async_connection_with_config(&config)
+                    .await
+                    .map_err(Failure::NotConnected)?
             }
             Self::Pool(pool) => {
                 let mut connection = match pool.get().await {
@@ -224,29 +255,15 @@ impl Source {
                     Err(_) => return Err(Failure::NotConnectedInTime),
                 };
                 connection.set_response_timeout(LONGEST);
-                Ok(Open { connection, is_closed })
+                connection
             }
-        }
+        };
+        Ok(Opened { connection, closed })
     }
 }
 
 /// Nobody waits that long; a pool's connections end waits by themselves after half a second unless told otherwise.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-
-/// Opens a connection that tells of its end, where the protocol knows how to.
-async fn open(client: &Client, is_closed: Arc<AtomicBool>) -> RedisResult<MultiplexedConnection> {
-    // Time is kept by who calls.
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let watch = move |push: PushInfo| {
-        if push.kind == PushKind::Disconnection {
-            is_closed.store(true, Ordering::Release);
-        }
-        Ok::<(), Infallible>(())
-    };
-    let tells = client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3;
-    let config = if tells { config.set_push_sender(watch) } else { config };
-    client.get_multiplexed_async_connection_with_config(&config).await
-}
 
 async fn subscriber(
     client: &Client,
@@ -275,15 +292,18 @@ impl Kept {
         let mut slot = self.slot();
         slot.generation += 1;
         slot.connection = Some(opened.clone());
-        let connection = opened.connection;
-        Ok(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
+        Ok(Used {
+            kept: self,
+            generation: slot.generation,
+            connection: opened.connection,
+            fate: Fate::Closed,
+        })
     }
 
     fn there(&self) -> Option<Used<'_>> {
         let slot = self.slot();
-        // What is sent on one that was closed while nobody used it never arrives, and the driver does not say so.
-        let open = slot.connection.as_ref().filter(|open| !open.is_closed.load(Ordering::Acquire));
-        let connection = open?.connection.clone();
+        let connection =
+            slot.connection.as_ref().filter(|opened| !opened.closed.is_set())?.connection.clone();
         Some(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
     }
 
