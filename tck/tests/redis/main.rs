@@ -6,6 +6,10 @@
 #[path = "../races/mod.rs"]
 mod races;
 
+mod clocks;
+mod futures;
+mod hints;
+mod load;
 #[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;
@@ -14,8 +18,12 @@ mod processes;
 #[allow(dead_code, reason = "the other deployments use the rest")]
 #[path = "../redis_kit/mod.rs"]
 mod redis_kit;
+mod replicas;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod stopped;
+mod tokens;
+mod warnings;
 
 use redis_kit::{fixture, fixture::Server, ways::Alone};
 
