@@ -19,7 +19,7 @@ use super::{
     server::Server,
     settings::{Mode, Settings},
 };
-use crate::{BackendError, SessionId};
+use crate::{BackendError, Outcome, SessionId};
 
 /// Nobody waits that long, and WAIT counts milliseconds.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -113,7 +113,9 @@ impl RedisBuilder {
         let keys = Keys::new(self.prefix.as_str());
         let settings = Settings::ask(&server, self.call_timeout).await?;
         settings.check(server.place(), self.mode())?;
-        server.run(Lane::Others, &permissions(&keys), self.call_timeout).await?;
+        let allowed = server.run(Lane::Others, &permissions(&keys), self.call_timeout).await;
+        // Whatever became of the trial: it was about nobody's session.
+        allowed.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
         let mut warnings = settings.warnings(server.place());
         warnings.extend(self.missing_replicas(&server).await?);
         server.let_go();

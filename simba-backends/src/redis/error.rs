@@ -2,7 +2,7 @@
 
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 
-use super::node::Failure;
+use super::{node::Failure, reply};
 use crate::{
     BackendError,
     ErrorKind::{
@@ -130,6 +130,11 @@ impl Answer {
     }
 
     fn meaning(&self, place: &str) -> BackendError {
+        if self.code == "CORRUPT" {
+            // Our scripts' own word; the server adds where in the script.
+            let what = self.words.split(" script: ").next().unwrap_or_default();
+            return reply::corrupt(place, what);
+        }
         let (kind, outcome, message) = self
             .access(place)
             .or_else(|| self.writes(place))
@@ -328,6 +333,12 @@ mod tests {
             ("ERR This instance has cluster support disabled", Config, NotApplied, "redis://host"),
             ("ERR DB index is out of range", Config, NotApplied, "databases"),
             ("WRONGTYPE Operation against a key", Corrupt, NotApplied, "prefix"),
+            (
+                "CORRUPT simba:lease:{n} has no token script: 3d0e, on @user_script:7.",
+                Corrupt,
+                NotApplied,
+                "no token on",
+            ),
             ("ERR something new", Unexpected, Unknown, "something new"),
         ];
         for (line, kind, outcome, part) in cases {

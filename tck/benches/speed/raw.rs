@@ -108,7 +108,9 @@ impl Raw {
             }
             Self::Redis(driver) => {
                 static RELEASE_REDIS: LazyLock<Script> = LazyLock::new(|| {
-                    Script::new("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end")
+                    Script::new(
+                        "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end",
+                    )
                 });
                 let key = format!("simba:{name}");
                 let mut take = redis::cmd("SET");

@@ -9,13 +9,16 @@ local function corrupt(key, reason)
   error({err = 'CORRUPT ' .. key .. ' ' .. reason})
 end
 
--- Runs a command on a key that only Simba writes to.
+local function is_wrong_type(reply)
+  return type(reply) == 'table' and reply.err and string.sub(reply.err, 1, 9) == 'WRONGTYPE'
+end
+
+-- Runs a command on a key that only Simba writes to. A script does this to each of its keys before it writes
+-- anything.
 local function on(key, command, ...)
   local reply = redis.pcall(command, key, ...)
-  if type(reply) == 'table' and reply.err then
-    if string.sub(reply.err, 1, 9) == 'WRONGTYPE' then corrupt(key, 'is of another type') end
-    error(reply)
-  end
+  if is_wrong_type(reply) then corrupt(key, 'is of another type') end
+  if type(reply) == 'table' and reply.err then error(reply) end
   return reply
 end
 
@@ -45,10 +48,8 @@ end
 -- count exactly.
 local function lease_at(key)
   local fields = redis.pcall('HMGET', key, 'session', 'token', 'expires')
-  if fields.err then
-    if string.sub(fields.err, 1, 9) == 'WRONGTYPE' then return nil, 'is of another type' end
-    error(fields)
-  end
+  if is_wrong_type(fields) then return nil, 'is of another type' end
+  if fields.err then error(fields) end
   local session, token, expires = fields[1] or '', fields[2], fields[3]
   if not token then
     if session == '' and not expires and redis.call('EXISTS', key) == 0 then return '', '0', 0 end
@@ -94,9 +95,12 @@ local function free(key)
   redis.pcall('PUBLISH', key, 'released')
 end
 
--- Makes a membership that is there last at least until then, and answers 1; or 0.
+-- Makes a membership that is there last at least until then, and answers 1; or 0. In a group that is corrupt the
+-- session may be: its leases do not depend on that.
 local function extend_membership(key, session, expires)
-  local score = on(key, 'ZSCORE', session)
+  local score = redis.pcall('ZSCORE', key, session)
+  if is_wrong_type(score) then return 1 end
+  if type(score) == 'table' and score.err then error(score) end
   if not score or tonumber(score) <= now then return 0 end
   redis.call('ZADD', key, 'XX', 'GT', expires, session)
   return 1

@@ -6,7 +6,7 @@ use crate::{ADMIN_PASSWORD, APP_PASSWORD, Options, kit::Kit, options::Durability
 
 /// What the user may do: to what he owns, and what clients need of the server.
 pub(super) const RIGHTS: &str = "resetkeys resetchannels ~simba:* &simba:* -@all +@read +@write +@scripting \
-    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|slots +cluster|shards";
+    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|info +cluster|slots +cluster|shards";
 
 /// After how many milliseconds the servers of a cluster miss one, unless an option says otherwise.
 pub(super) const NODE_TIMEOUT: &str = "1000";
@@ -19,7 +19,9 @@ pub(super) enum Role {
     InCluster { announced: u16, bus: u16 },
 }
 
-/// Links to replicas are a user's, so that they can be forbidden alone. A replica gets what is there by way of a
+/// Links to replicas are a user's, so that they can be forbidden alone. Nobody can be the default user, and yet it
+/// may do all: an append-only file is read with its rights, and without these Redis 7 leaves out, and says nothing,
+/// what a script has written (redis issue 14541). A replica gets what is there by way of a
 /// file, which takes as long as a server takes to notice that the file is complete: by way of a socket it would
 /// now and then be another second until the first `WAIT` counts it.
 pub(super) fn of(options: &Options, role: &Role) -> String {
@@ -35,7 +37,7 @@ appendfsync {fsync}
 repl-diskless-sync no
 hz 100
 enable-debug-command local
-user default off
+user default off ~* &* +@all
 user admin on >{ADMIN_PASSWORD} ~* &* +@all
 user replica on >{ADMIN_PASSWORD} -@all +psync +replconf +ping
 user app on >{APP_PASSWORD} {RIGHTS}
