@@ -56,7 +56,7 @@ pub use pgbouncer::PgBouncer;
 pub use postgres::Postgres;
 pub use proxy::{LostReply, Proxy};
 
-pub use self::redis::{ClusterNode, Migration, Redis, RedisCluster};
+pub use self::redis::{ClusterNode, Migration, Redis, RedisCluster, Sentinel, Sentinels};
 
 /// The password in each `url()`, which no message may show; `install` gives it to the user.
 pub const APP_PASSWORD: &str = "secret-of-app";

@@ -1,5 +1,6 @@
-//! What the administrator of each server can have done, by its field `instance`.
+//! What the administrator of a server can have done, by its field `instance`.
 
+/// To every server.
 macro_rules! administered {
     ($server:ty) => {
         impl $server {
@@ -13,7 +14,15 @@ macro_rules! administered {
             pub async fn execute(&self, words: &[&str]) -> ::redis::RedisResult<::redis::Value> {
                 crate::redis::command(self.admin_url(), words, crate::redis::BOUND).await
             }
+        }
+    };
+}
+pub(crate) use administered;
 
+/// To those that have data.
+macro_rules! replicated {
+    ($server:ty) => {
+        impl $server {
             /// Cuts all its replicas off and lets none come back; other clients stay.
             ///
             /// # Errors
@@ -54,4 +63,4 @@ macro_rules! administered {
         }
     };
 }
-pub(crate) use administered;
+pub(crate) use replicated;

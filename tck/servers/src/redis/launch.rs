@@ -23,17 +23,27 @@ pub(super) fn folder(durability: Durability) -> Folder {
 
 /// Starts a server in its folder.
 pub(super) async fn start(folder: Folder, port: Port, configuration: &str) -> Instance {
+    start_with(folder, port, configuration, &[]).await
+}
+
+/// Starts a sentinel, in a folder where it keeps what it has found out.
+pub(super) async fn start_sentinel(port: Port, configuration: &str) -> Instance {
+    start_with(folder(Durability::Process), port, configuration, &["--sentinel"]).await
+}
+
+async fn start_with(folder: Folder, port: Port, configuration: &str, arguments: &[&str]) -> Instance {
     let address = port.address();
     let text = format!("port {}\ndir \"{}\"\n{configuration}", port.number(), folder.data().display());
-    let file = write_data(&folder, "redis.conf", &text);
+    let file = write_data(&folder, "redis.conf", &text).display().to_string();
     let (url, admin_url) = urls("redis", &[address]);
-    let server = Server::new(Kit::REDIS, Farewell::Kill, folder, port, admin_url.clone())
-        .with_arguments([file.display().to_string()]);
+    let arguments = [file].into_iter().chain(arguments.iter().map(|one| (*one).to_owned()));
+    let server =
+        Server::new(Kit::REDIS, Farewell::Kill, folder, port, admin_url.clone()).with_arguments(arguments);
     server.start().await;
     Instance { address, url, admin_url, server: Some(server) }
 }
 
-/// A file that a server can change, as it does when it is told that it is another's replica.
+/// A file that a server can change, as it does when sentinels make it another's replica.
 pub(super) fn write_data(folder: &Folder, name: &str, text: &str) -> PathBuf {
     let file = folder.write(&format!("data/{name}"), text.as_bytes());
     kit::hand_over(&file);

@@ -7,12 +7,18 @@ mod configuration;
 mod database;
 mod launch;
 mod replica;
+mod sentinels;
 
 use std::{path::PathBuf, sync::Arc};
 
 pub use self::cluster::{ClusterNode, Migration, RedisCluster};
 pub(crate) use self::command::{BOUND, command};
-use self::{administered::administered, configuration::Role, database::Database};
+pub use self::sentinels::{Sentinel, Sentinels};
+use self::{
+    administered::{administered, replicated},
+    configuration::Role,
+    database::Database,
+};
 use crate::{
     APP_PASSWORD, Lacking, Options, Proxy, external,
     instance::{Instance, verbs},
@@ -37,6 +43,7 @@ pub struct Redis {
 
 verbs!(Redis);
 administered!(Redis);
+replicated!(Redis);
 
 impl Redis {
     /// One as usual.
@@ -65,10 +72,7 @@ impl Redis {
             let database = Some(Arc::new(database));
             return Self { instance: Arc::new(instance), options, link: None, _database: database };
         }
-        let folder = launch::folder(options.durability);
-        let configuration = configuration::of(&options, &Role::Alone);
-        let instance = launch::start(folder, Port::new(), &configuration).await;
-        Self { instance: Arc::new(instance), options, link: None, _database: None }
+        Self::of_ours(options, Role::Alone).await
     }
 
     /// One whose [`url`](Self::url) and [`address`](Self::address) take TLS only. The administrator's URL is
@@ -128,5 +132,13 @@ impl Redis {
         self.instance.own()?;
         self.order(&["REPLICAOF", "NO", "ONE"]).await;
         Ok(())
+    }
+
+    /// One that never is a server that runs already.
+    async fn of_ours(options: Options, role: Role) -> Self {
+        let folder = launch::folder(options.durability);
+        let configuration = configuration::of(&options, &role);
+        let instance = launch::start(folder, Port::new(), &configuration).await;
+        Self { instance: Arc::new(instance), options, link: None, _database: None }
     }
 }

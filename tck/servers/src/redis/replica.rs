@@ -5,11 +5,11 @@ use std::sync::Arc;
 use redis::{FromRedisValue, Value};
 
 use super::{
-    BOUND, Redis, command,
-    configuration::{self, Role},
-    launch,
+    Redis,
+    command::{GLANCE, command},
+    configuration::Role,
 };
-use crate::{Lacking, Proxy, external, port::Port, wait::until};
+use crate::{Lacking, Proxy, external, wait::until};
 
 impl Redis {
     /// Starts a replica of this server, which replicates over a way of its own.
@@ -27,13 +27,9 @@ impl Redis {
         // The administrator's way is never one of TLS.
         let link = Proxy::before(external::address_of(self.admin_url())).await;
         let role = Role::ReplicaOf { port: link.address().port() };
-        let options = self.options.clone();
-        let configuration = configuration::of(&options, &role);
-        let folder = launch::folder(options.durability);
-        let instance = launch::start(folder, Port::new(), &configuration).await;
-        wait_for_link(&instance.admin_url).await;
-        let link = Some(Arc::new(link));
-        Ok(Self { instance: Arc::new(instance), options, link, _database: None })
+        let replica = Self::of_ours(self.options.clone(), role).await;
+        replica.wait_until_in_step().await;
+        Ok(Self { link: Some(Arc::new(link)), ..replica })
     }
 
     /// The way of this replica to its primary, which can be broken alone.
@@ -43,14 +39,14 @@ impl Redis {
     pub fn link(&self) -> Lacking<Arc<Proxy>> {
         self.link.clone().ok_or("this server was not started as a replica of another")
     }
-}
 
-/// Waits until a replica is in step.
-pub(super) async fn wait_for_link(url: &str) {
-    until("a replica is in step", || async {
-        let role = command(url, &["ROLE"], BOUND).await.ok()?;
-        let role: Vec<Value> = Vec::from_redis_value(role).ok()?;
-        (role.get(3)? == &Value::BulkString(b"connected".to_vec())).then_some(())
-    })
-    .await;
+    /// Waits until a replica has a link to its primary.
+    pub(super) async fn wait_until_in_step(&self) {
+        until("a replica is in step", || async {
+            let role = command(self.admin_url(), &["ROLE"], GLANCE).await.ok()?;
+            let role: Vec<Value> = Vec::from_redis_value(role).ok()?;
+            (role.get(3)? == &Value::BulkString(b"connected".to_vec())).then_some(())
+        })
+        .await;
+    }
 }

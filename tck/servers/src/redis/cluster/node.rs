@@ -6,7 +6,7 @@ use crate::{
     Lacking, Proxy,
     instance::{Instance, verbs},
     port::Port,
-    redis::administered::administered,
+    redis::administered::{administered, replicated},
 };
 
 /// How others find a server.
@@ -28,6 +28,7 @@ pub struct ClusterNode {
 
 verbs!(ClusterNode);
 administered!(ClusterNode);
+replicated!(ClusterNode);
 
 impl ClusterNode {
     /// What it is called in the cluster.
