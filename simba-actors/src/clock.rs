@@ -2,18 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use rustix::time::{ClockId, clock_gettime};
+use simba_backends::clock::since_boot;
 
 use crate::engine::Instant;
-
-/// The clock that goes on while the host is suspended: a lease does too.
-///
-/// Elsewhere than on these systems the monotonic clock is the best there is. On Apple's it counts a
-/// suspend, on the others a suspended process may trust a term for too long.
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia", target_os = "openbsd"))]
-const BOOT: ClockId = ClockId::Boottime;
-#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "fuchsia", target_os = "openbsd")))]
-const BOOT: ClockId = ClockId::Monotonic;
 
 /// How long a suspend of the host, during which tokio's timers stand still, can go unnoticed.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
@@ -42,12 +33,7 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads clocks")]
     pub(crate) fn now(self) -> Instant {
         Instant::new(match self {
-            Self::Boot => {
-                let time = clock_gettime(BOOT);
-                // The kernel counts from boot, and its nanoseconds are below one second.
-                Duration::from_secs(time.tv_sec.cast_unsigned())
-                    + Duration::from_nanos(time.tv_nsec.cast_unsigned())
-            }
+            Self::Boot => since_boot(),
             Self::Tokio { origin } => tokio::time::Instant::now() - origin,
         })
     }

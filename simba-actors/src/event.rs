@@ -1,9 +1,10 @@
 //! What happened, for people and programs that watch.
 
 use std::{
+    collections::VecDeque,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
@@ -12,7 +13,7 @@ use std::{
 
 use futures_core::Stream;
 use serde::Serialize;
-use simba_backends::{LeaseName, SessionId, Token};
+use simba_backends::{LeaseBackend, LeaseName, SessionId, Token};
 use tokio::sync::broadcast;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 
@@ -42,6 +43,11 @@ const CAPACITY: usize = 1024;
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SimbaEvent {
+    /// The storage is set up in a way that can break a promise later. Each subscriber is told first.
+    StorageWarning {
+        /// What an operator should change.
+        message: String,
+    },
     /// A session was opened.
     SessionOpened {
         /// Its id.
@@ -154,7 +160,7 @@ impl actix::Message for SimbaEvent {
     type Result = ();
 }
 
-/// Yields the events from the subscription on, and ends after [`SimbaEvent::Closed`]; at once if that has
+/// Yields the storage's warnings, then the events from the subscription on, and ends after [`SimbaEvent::Closed`]; at once if that has
 /// passed.
 ///
 /// A subscriber that is more than 1,024 events behind gets [`SimbaEvent::Missed`] in place of the oldest:
@@ -178,6 +184,8 @@ impl actix::Message for SimbaEvent {
 #[derive(Debug)]
 #[must_use = "events that nobody takes are lost"]
 pub struct Events {
+    /// What was known before the subscription.
+    first: VecDeque<SimbaEvent>,
     stream: BroadcastStream<SimbaEvent>,
     state: State,
 }
@@ -206,6 +214,9 @@ impl Stream for Events {
         if self.state == State::Ended {
             return Poll::Ready(None);
         }
+        if let Some(event) = self.first.pop_front() {
+            return Poll::Ready(Some(event));
+        }
         let event = match ready!(Pin::new(&mut self.stream).poll_next(cx)) {
             Some(Ok(event)) => Some(event),
             Some(Err(BroadcastStreamRecvError::Lagged(count))) => Some(SimbaEvent::Missed { count }),
@@ -224,11 +235,19 @@ pub(crate) struct EventBus {
     sender: broadcast::Sender<SimbaEvent>,
     /// True before [`SimbaEvent::Closed`] is sent: who subscribes too late for that is told so.
     closed: Arc<AtomicBool>,
+    /// The storage's, once it is connected to.
+    warnings: Arc<OnceLock<Vec<String>>>,
 }
 
 impl EventBus {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), closed: Arc::default() }
+        Self { sender: broadcast::Sender::new(CAPACITY), closed: Arc::default(), warnings: Arc::default() }
+    }
+
+    /// Says once what each subscriber is told first.
+    pub(crate) fn warn_of(&self, storage: &dyn LeaseBackend) {
+        // It is the same storage in each life of an actor.
+        let _ = self.warnings.set(storage.warnings().to_vec());
     }
 
     /// Never waits. Without a subscriber it costs one look at their number.
@@ -257,7 +276,9 @@ impl EventBus {
     pub(crate) fn subscribe(&self) -> Events {
         let stream = BroadcastStream::new(self.sender.subscribe());
         let state = if self.closed.load(Ordering::Acquire) { State::Ended } else { State::Open };
-        Events { stream, state }
+        let warnings = self.warnings.get().into_iter().flatten().cloned();
+        let first = warnings.map(|message| SimbaEvent::StorageWarning { message }).collect();
+        Events { first, stream, state }
     }
 }
 

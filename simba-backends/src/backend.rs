@@ -84,6 +84,12 @@ pub trait LeaseBackend: fmt::Debug + Send + Sync + 'static {
     /// Says what this storage can promise beyond the contract. Constant.
     fn capabilities(&self) -> Capabilities;
 
+    /// Tells what an operator should change about this storage, each in one sentence: what was found when it was
+    /// connected to that can break a promise later. Constant; nothing unless overridden.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// Opens a session that expires when it is not kept alive for `lease`.
     ///
     /// # Errors

@@ -5,13 +5,19 @@ use std::sync::Arc;
 use crate::{BackendError, LeaseBackend, memory::MemoryBackend};
 
 /// Every scheme and the cargo feature behind it.
-const SCHEMES: [(&str, &str); 6] = [
+const SCHEMES: [(&str, &str); 12] = [
     ("memory", "memory"),
     ("sqlite", "sqlite"),
     ("postgres", "postgres"),
     ("postgresql", "postgres"),
     ("mysql", "mysql"),
     ("mariadb", "mysql"),
+    ("redis", "redis"),
+    ("rediss", "redis"),
+    ("redis+sentinel", "redis"),
+    ("rediss+sentinel", "redis"),
+    ("redis+cluster", "redis"),
+    ("rediss+cluster", "redis"),
 ];
 
 /// Opens the storage that a URL names.
@@ -22,6 +28,9 @@ const SCHEMES: [(&str, &str); 6] = [
 /// | `sqlite://relative.db`, `sqlite:///absolute.db` | a file of this host (feature `sqlite`) |
 /// | `postgres://user:password@host:port/database` | PostgreSQL, or PgBouncer (feature `postgres`) |
 /// | `mysql://user:password@host:3306/database`, `mariadb:` likewise | a server with Simba's tables (feature `mysql`) |
+/// | `redis://user:password@host:6379` | one Redis (feature `redis`; `rediss:` and so on with TLS) |
+/// | `redis+sentinel://user:password@host:26379,host:26379/master` | the master that Sentinels name (feature `redis`) |
+/// | `redis+cluster://user:password@host:6379,host:6379` | a Redis Cluster (feature `redis`) |
 ///
 /// # Errors
 /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL, [`Unsupported`] for a scheme
@@ -43,6 +52,10 @@ pub async fn connect(url: &str) -> Result<Arc<dyn LeaseBackend>, BackendError> {
         "postgres" | "postgresql" => Ok(Arc::new(crate::postgres::PostgresBackend::connect(url).await?)),
         #[cfg(feature = "mysql")]
         "mysql" | "mariadb" => Ok(Arc::new(crate::mysql::MySqlBackend::connect(url).await?)),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster" => {
+            Ok(Arc::new(crate::redis::RedisBackend::connect(url).await?))
+        }
         _ => Err(refused(scheme)),
     }
 }

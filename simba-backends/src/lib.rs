@@ -44,6 +44,8 @@ mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod token;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "redis"))]
+mod url;
 
 pub use answer::{Acquired, Acquisition, Holder, Joined, KeepAlive, Member, Opened, Release};
 pub use backend::LeaseBackend;

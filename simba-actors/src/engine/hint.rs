@@ -9,9 +9,18 @@ use super::{
     lease::{Pace, Stage},
 };
 
-/// Waiters that were counted spread over so much each: however many they are, the first asks after about
-/// that long, and some 25 in the first second.
+/// So few waiters that were counted all ask at once: a storage does not notice so many calls, and the fastest of
+/// them has the lease after one.
+const FEW: u32 = 32;
+
+/// More of them spread over so much each: however many they are, the first asks after about that long, and some 25
+/// in the first second.
 const PER_WAITER: Duration = Duration::from_millis(40);
+
+/// How long the waiters of a name, counted, spread.
+fn window_for(waiters: u32) -> Duration {
+    if waiters <= FEW { Duration::ZERO } else { PER_WAITER.saturating_mul(waiters) }
+}
 
 impl Engine {
     pub(super) fn hinted(&mut self, hint: Hint) {
@@ -19,7 +28,7 @@ impl Engine {
             Hint::Released { name, waiters } => {
                 // The window guesses from lost races what a storage that counts knows.
                 let window = match waiters {
-                    Some(waiters) => PER_WAITER.saturating_mul(waiters.saturating_sub(1)),
+                    Some(waiters) => window_for(waiters),
                     None => self.window(&name),
                 };
                 self.call_up(&name, self.now + self.spread(&name, window));

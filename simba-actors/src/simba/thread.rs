@@ -65,6 +65,7 @@ async fn run(plan: Plan, mut ready: oneshot::Sender<Result<Handles, ConnectError
             return;
         }
     };
+    plan.events.warn_of(backend.as_ref());
     let (started, first_session) = oneshot::channel();
     let (over, is_over) = oneshot::channel();
     let board = Rc::new(RefCell::new(Board::new(started)));

@@ -5,8 +5,8 @@
 //! ```text
 //!   candidates    calls in the first second    a winner after
 //!            1              1   (1)                0 ms   (0)
-//!            2              2   (2)               34 ms  (13)
-//!           10             10  (10)               81 ms  (35)
+//!            2              2   (2)                0 ms   (0)
+//!           10             10  (10)                0 ms   (0)
 //!          200             36  (25)              159 ms  (45)
 //! ```
 
@@ -105,9 +105,9 @@ fn two_hundred_candidates_do_not_stampede() {
 #[test]
 fn few_candidates_hand_over_quickly() {
     let pair = worst(2);
-    assert!(pair.winner_after <= 50 * MS && pair.calls <= 2, "{pair:?}");
+    assert!(pair.winner_after <= MS && pair.calls <= 2, "{pair:?}");
     let ten = worst(10);
-    assert!(ten.winner_after < 300 * MS && ten.calls <= 10, "{ten:?}");
+    assert!(ten.winner_after <= MS && ten.calls <= 10, "{ten:?}");
 }
 
 #[test]

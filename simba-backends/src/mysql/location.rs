@@ -2,7 +2,7 @@
 
 use sqlx::mysql::MySqlConnectOptions;
 
-use crate::{BackendError, sql::UrlForm};
+use crate::{BackendError, url::UrlForm};
 
 const FORM: UrlForm = UrlForm {
     storage: "mysql",
@@ -16,7 +16,7 @@ const FORM: UrlForm = UrlForm {
 /// The driver's options for a URL.
 pub(super) fn parse(url: &str) -> Result<MySqlConnectOptions, BackendError> {
     FORM.check(url)?;
-    url.parse().map_err(|error| FORM.unreadable(error))
+    url.parse().map_err(|error| FORM.unreadable().with_source(error))
 }
 
 /// The server and its database, without a secret.

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     BackendError,
-    sql::{Connections, PurgeTimer, Server, UrlForm},
+    sql::{Connections, PurgeTimer, Server},
+    url::UrlForm,
 };
 
 /// Nobody waits that long, and the server counts milliseconds in 32 bits.
@@ -69,7 +70,7 @@ enum Tables {
 impl PostgresBuilder {
     pub(super) fn from_url(url: &str) -> Result<Self, BackendError> {
         FORM.check(url)?;
-        url.parse().map(Self::from_options).map_err(|error| FORM.unreadable(error))
+        url.parse().map(Self::from_options).map_err(|error: sqlx::Error| FORM.unreadable().with_source(error))
     }
 
     /// With nothing that a pooler would refuse or keep, and without our statements in the application's log.

@@ -250,10 +250,10 @@ mod tests {
     /// What the server says after a minus.
     fn said(line: &str) -> RedisError {
         let bytes = format!("-{line}\r\n").into_bytes();
-        match redis::parse_redis_value(&bytes).unwrap() {
-            redis::Value::ServerError(error) => error.into(),
-            other => panic!("no error: {other:?}"),
-        }
+        let Ok(redis::Value::ServerError(error)) = redis::parse_redis_value(&bytes) else {
+            panic!("no error: {line}")
+        };
+        error.into()
     }
 
     #[test]

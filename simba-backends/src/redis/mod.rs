@@ -27,25 +27,35 @@
 //! [`wait_replicas`](RedisBuilder::wait_replicas) narrows that window, and does not close it; where fencing must hold
 //! over every fail-over, use a storage that commits to a quorum.
 
+mod builder;
 mod cluster;
 mod error;
 mod group;
+mod hints;
 mod key;
 mod known;
 mod lease;
+mod listen;
+mod location;
+mod mailbox;
 mod node;
 mod one;
 mod parts;
 mod reply;
 mod script;
+mod sentinel;
 mod server;
 mod session;
+mod settings;
+mod subscriber;
+mod topics;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use self::{key::Keys, known::Known, server::Server};
+pub use self::builder::RedisBuilder;
+use self::{hints::RedisHints, key::Keys, known::Known, listen::Listening, server::Server};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
@@ -66,11 +76,59 @@ struct Shared {
     keys: Keys,
     call_timeout: Duration,
     durable_tokens: bool,
+    warnings: Vec<String>,
     /// Of sessions whose leases may be on other servers.
     known: Known,
+    /// Tells the hint sources of this process what any process freed.
+    listening: Listening,
 }
 
 impl RedisBackend {
+    /// Connects to the server that a URL names, in one of these shapes. With `rediss` in place of `redis` all
+    /// connections are made with TLS, those to Sentinels too.
+    ///
+    /// | URL | server |
+    /// |---|---|
+    /// | `redis://user:password@host:6379/0` | one server |
+    /// | `redis+sentinel://user:password@host:26379,host:26379/MASTER/0` | the master of that name, as Sentinels know it |
+    /// | `redis+cluster://user:password@host:6379,host:6379` | a cluster, found through any of these |
+    ///
+    /// User and password may be left out, or the user alone (`:password@`); in both write `%2F` for `/`, `%3F` for
+    /// `?`, `%23` for `#`, `%40` for `@` and `%25` for `%`. The parameters are `prefix` and `wait_replicas`, as in
+    /// [`RedisBuilder`], and `sentinel_user` and `sentinel_password`, with which Sentinels are asked.
+    ///
+    /// # Errors
+    /// As [`RedisBuilder::connect`].
+    ///
+    /// # Cancel safety
+    /// Nothing is held by a dropped call.
+    pub async fn connect(url: &str) -> Result<Self, BackendError> {
+        Self::builder(url)?.connect().await
+    }
+
+    /// Begins to set up a storage in the server that a URL names.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL.
+    pub fn builder(url: &str) -> Result<RedisBuilder, BackendError> {
+        RedisBuilder::from_url(url)
+    }
+
+    /// Begins to set up a storage in the one server that a client of the driver connects to, with the client's
+    /// options: certificates for TLS, for example.
+    pub fn builder_with_client(client: &::redis::Client) -> RedisBuilder {
+        RedisBuilder::from_client(client)
+    }
+
+    /// Begins to set up a storage with connections from the application's pool for one server.
+    ///
+    /// A connection is taken out of the pool for good: the pool counts it no more, and it is not given back.
+    /// Three at most are in use at a time, and another one is taken when one has failed. Subscriptions cannot be
+    /// made on a pool's connections: theirs are the client's, which must lead to the same server.
+    pub fn builder_with_pool(pool: deadpool_redis::Pool, client: &::redis::Client) -> RedisBuilder {
+        RedisBuilder::from_pool(pool, client)
+    }
+
     fn server(&self) -> &Server {
         &self.shared.server
     }
@@ -117,6 +175,10 @@ impl LeaseBackend for RedisBackend {
         }
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.shared.warnings
+    }
+
     async fn open_session(&self, lease: Duration, metadata: &Metadata) -> Result<Opened, BackendError> {
         session::open(self, lease, metadata).await
     }
@@ -158,6 +220,6 @@ impl LeaseBackend for RedisBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        None
+        Some(Box::new(RedisHints::new(&self.shared)))
     }
 }

@@ -14,6 +14,7 @@ use tokio::{sync::mpsc, time::timeout};
 use super::script::Call;
 
 /// Where connections come from.
+#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub(super) enum Source {
     /// Ours, made as the client says.
     Client(Client),
@@ -97,6 +98,15 @@ impl Node {
         self.with_connection(lane, limit, async |connection| exchange(connection, call, manner).await).await
     }
 
+    /// Opens the lane's connection unless there is one; nothing is sent of any call.
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind; whoever waits for the same connection opens it.
+    pub(super) async fn connect(&self, lane: Lane) -> Result<(), Failure> {
+        self.lane(lane).connection(&self.source).await?.stays();
+        Ok(())
+    }
+
     /// Sends a command that belongs to no script.
     pub(super) async fn command(&self, command: &Cmd, limit: Duration) -> Result<Value, Failure> {
         let send = async |connection: &mut MultiplexedConnection| {
@@ -165,8 +175,17 @@ impl Failure {
             Self::TooFewReplicas(_) => true,
             // A server that takes no writes any more is not the one to talk to.
             Self::Failed(error) => {
-                let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
-                is_answer && error.kind() != ErrorKind::Server(ServerErrorKind::ReadOnly)
+                self.is_answer() && error.kind() != ErrorKind::Server(ServerErrorKind::ReadOnly)
+            }
+        }
+    }
+
+    /// Whether the server said it.
+    pub(super) fn is_answer(&self) -> bool {
+        match self {
+            Self::NotConnectedInTime | Self::NotAnsweredInTime | Self::TooFewReplicas(_) => false,
+            Self::NotConnected(error) | Self::Failed(error) => {
+                matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
             }
         }
     }
@@ -186,6 +205,10 @@ impl Source {
                     Ok(connection) => deadpool_redis::Connection::take(connection),
                     Err(deadpool_redis::PoolError::Backend(error)) => {
                         return Err(Failure::NotConnected(error));
+                    }
+                    Err(deadpool_redis::PoolError::Closed) => {
+                        let closed = (ErrorKind::Client, "the application has closed its pool");
+                        return Err(Failure::NotConnected(closed.into()));
                     }
                     Err(_) => return Err(Failure::NotConnectedInTime),
                 };
@@ -305,7 +328,8 @@ async fn send(
             let mut wait = cmd("WAIT");
             wait.arg(replicas).arg(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
             both.add_command(command.clone()).add_command(wait);
-            let (answer, reached): (Value, i64) = both.query_async(connection).await.map_err(Failure::Failed)?;
+            let (answer, reached): (Value, i64) =
+                both.query_async(connection).await.map_err(Failure::Failed)?;
             if reached < i64::from(replicas) {
                 return Err(Failure::TooFewReplicas(reached));
             }

@@ -15,8 +15,6 @@ mod server;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod settle;
 mod time;
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-mod url;
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use chunks::CHUNK;
@@ -38,5 +36,3 @@ pub(crate) use server::{Answer, Driver, Failure, Server};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) use settle::{Seen, settle};
 pub(crate) use time::{left, millis, span};
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-pub(crate) use url::UrlForm;

@@ -117,12 +117,18 @@ fn a_hint_never_delays_an_attempt() {
 }
 
 #[test]
-fn waiters_that_were_counted_spread_over_so_much_each() {
+fn many_waiters_that_were_counted_spread_over_so_much_each() {
     let (shortest, longest) = pauses(|bench| {
         bench.acquired("a", held());
-        bench.hint("a", Some(26));
+        bench.hint("a", Some(50));
     });
-    assert!(shortest < 20 && (980..1_000).contains(&longest), "{shortest} {longest}");
+    assert!(shortest < 40 && (1_960..2_000).contains(&longest), "{shortest} {longest}");
+}
+
+#[test]
+fn few_waiters_that_were_counted_all_ask_at_once() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.hint("a", Some(32)), ["call acquire a"]);
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl Sentinels {
         self.wait_for_failover_of(self.primary()).await
     }
 
-    /// Waits until all sentinels that are there name another primary than that one, and it takes writes.
+    /// Waits until all sentinels that are there name another primary than that one, and it takes writes. The one
+    /// that led this may still be busy with the replicas, and would lead no other meanwhile.
     ///
     /// # Panics
     /// If that does not come about within a minute.
@@ -126,13 +127,29 @@ impl Sentinels {
         .await
     }
 
+    /// Waits until all servers and sentinels are there and know one another, and each replica is in step. A
+    /// primary that was replaced and has come back is left alone by the sentinels for some ten seconds.
+    ///
+    /// # Panics
+    /// If that does not come about within a minute.
+    ///
+    /// # Cancel safety
+    /// It changes nothing.
+    pub async fn wait_until_whole(&self) {
+        for sentinel in self.sentinels.iter() {
+            until("a sentinel knows all", || sentinel.knows_all(self.replicas().len())).await;
+        }
+    }
+
     async fn of(options: Options, access: Access) -> Self {
         let (options, own) = setup::divide(options);
         let servers: Arc<[Redis]> = setup::servers(&options).await.into();
         let sentinels: Arc<[Sentinel]> = setup::sentinels(&servers, &own, access).await.into();
         let addresses: Vec<_> = sentinels.iter().map(Sentinel::address).collect();
         let (url, _) = launch::urls("redis+sentinel", &addresses);
-        Self { servers, sentinels, url: format!("{url}/{NAME}") }
+        let watched = Self { servers, sentinels, url: format!("{url}/{NAME}") };
+        watched.wait_until_whole().await;
+        watched
     }
 
     async fn agreed(&self) -> Option<Redis> {

@@ -9,7 +9,6 @@ use crate::{
     ADMIN_PASSWORD, APP_PASSWORD, Options,
     port::Port,
     redis::{Redis, configuration::Role, launch},
-    wait::until,
 };
 
 /// What the sentinels call the primary.
@@ -78,11 +77,7 @@ pub(super) async fn sentinels(
         let instance = Arc::new(launch::start_sentinel(port, &configuration).await);
         Sentinel { instance }
     });
-    let sentinels = join_all(starts).await;
-    for sentinel in &sentinels {
-        until("a sentinel knows all", || sentinel.knows_all(servers.len() - 1)).await;
-    }
-    sentinels
+    join_all(starts).await
 }
 
 fn users(access: Access) -> String {

@@ -39,13 +39,12 @@ impl UrlForm {
         Ok(())
     }
 
-    /// The error for a URL that the driver cannot read.
-    pub(crate) fn unreadable(&self, error: sqlx::Error) -> BackendError {
+    /// The error for a URL that cannot be read further on.
+    pub(crate) fn unreadable(&self) -> BackendError {
         let Self { storage, example, .. } = self;
-        let message = format!(
+        BackendError::config(format!(
             "the URL of a {storage} storage cannot be read: write {example}, and values as the server's own \
              clients have them"
-        );
-        BackendError::config(message).with_source(error)
+        ))
     }
 }

@@ -1,0 +1,251 @@
+//! The master that Sentinels name: found when it is needed, kept until it fails.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, RedisError, ServerErrorKind, Value, cmd, from_redis_value,
+};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{
+    error::meaning,
+    location::{Sentinels, shown},
+    node::{Failure, Node, SharedNode, Source},
+};
+use crate::{BackendError, ErrorKind, Outcome};
+
+/// No answer comes later than a caller's own limit; this one is only for what nobody waits for.
+const ASKING: Duration = Duration::from_secs(60);
+
+pub(super) struct Master {
+    place: String,
+    sentinels: Sentinels,
+    kept: Mutex<Option<Known>>,
+    /// Held while looking, so that one does it for all.
+    looking: tokio::sync::Mutex<()>,
+}
+
+/// A server that was the master when it was asked.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) node: SharedNode,
+    /// Its name and address, for messages.
+    pub(super) place: String,
+}
+
+/// Whether somebody has talked to it before.
+pub(super) enum Found {
+    Before(Known),
+    Now(Known),
+}
+
+impl Master {
+    pub(super) fn new(sentinels: Sentinels, place: String) -> Self {
+        Self { place, sentinels, kept: Mutex::default(), looking: tokio::sync::Mutex::default() }
+    }
+
+    /// The master as it is known, or else looked for.
+    ///
+    /// # Errors
+    /// Nothing was sent to it: [`Outcome::NotApplied`].
+    ///
+    /// # Cancel safety
+    /// The next call looks again.
+    pub(super) async fn find(&self, limit: Duration) -> Result<Found, BackendError> {
+        if let Some(known) = self.kept().clone() {
+            return Ok(Found::Before(known));
+        }
+        let mut search = Search { named: Vec::new(), refused: None };
+        let found = timeout(limit, self.look(&mut search)).await;
+        found.unwrap_or_else(|_| Err(search.out_of_time(&self.place)))
+    }
+
+    /// Forgets a server that failed, if it is still the one that is kept, and closes its connections.
+    pub(super) fn forget(&self, failed: &Known) {
+        let mut kept = self.kept();
+        if kept.as_ref().is_some_and(|known| Arc::ptr_eq(&known.node, &failed.node)) {
+            *kept = None;
+        }
+        drop(kept);
+        failed.node.let_go();
+    }
+
+    /// Closes the connections that are not in use.
+    pub(super) fn let_go(&self) {
+        if let Some(known) = &*self.kept() {
+            known.node.let_go();
+        }
+    }
+
+    async fn look(&self, search: &mut Search) -> Result<Found, BackendError> {
+        let _looking = self.looking.lock().await;
+        if let Some(known) = self.kept().clone() {
+            return Ok(Found::Now(known));
+        }
+        let known = self.search(search).await?;
+        *self.kept() = Some(known.clone());
+        Ok(Found::Now(known))
+    }
+
+    /// Asks all Sentinels at once, and each server that one of them names: one that hangs costs nothing as long
+    /// as another does not.
+    async fn search(&self, search: &mut Search) -> Result<Known, BackendError> {
+        let mut asking = JoinSet::new();
+        for sentinel in &self.sentinels.sentinels {
+            asking.spawn(ask(sentinel.clone(), self.sentinels.master.clone()));
+        }
+        while let Some(step) = asking.join_next().await {
+            match step {
+                Ok(Step::Named(host, port)) => {
+                    let server = self.server(host, port);
+                    let place = shown(server.addr());
+                    if search.named.contains(&place) {
+                        continue;
+                    }
+                    search.named.push(place.clone());
+                    let place = format!("redis master {:?} at {place}", self.sentinels.master);
+                    asking.spawn(confirm(server, place));
+                }
+                Ok(Step::Confirmed(known)) => return Ok(known),
+                Ok(Step::Refused(weight, error)) => search.note(weight, error),
+                Err(_) => {}
+            }
+        }
+        Err(search.refused.take().map_or_else(|| search.out_of_time(&self.place), |(_, error)| error))
+    }
+
+    fn server(&self, host: String, port: u16) -> ConnectionInfo {
+        let template = self.sentinels.server.clone();
+        let address = if let ConnectionAddr::TcpTls { insecure, tls_params, .. } = template.addr() {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        } else {
+            ConnectionAddr::Tcp(host, port)
+        };
+        template.set_addr(address)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Known>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has come out so far.
+struct Search {
+    /// The addresses of servers that a Sentinel called the master.
+    named: Vec<String>,
+    /// The error that says most.
+    refused: Option<(Weight, BackendError)>,
+}
+
+/// How much an error says: of two, the later one is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// A Sentinel cannot be reached.
+    Unreached,
+    /// A Sentinel answered, and names nobody.
+    Answered,
+    /// A server that was named is no master, or does not let us in.
+    Named,
+}
+
+impl Search {
+    fn note(&mut self, weight: Weight, error: BackendError) {
+        if self.refused.as_ref().is_none_or(|(known, _)| *known <= weight) {
+            self.refused = Some((weight, error));
+        }
+    }
+
+    fn out_of_time(&self, place: &str) -> BackendError {
+        let mut message = format!("{place} was not found in time");
+        if !self.named.is_empty() {
+            message += &format!("; they name {}", self.named.join(", "));
+        }
+        if let Some((_, error)) = &self.refused {
+            message += &format!("; {error}");
+        }
+        BackendError::new(ErrorKind::Timeout, Outcome::NotApplied, message)
+    }
+}
+
+/// What one question has brought.
+enum Step {
+    Named(String, u16),
+    Confirmed(Known),
+    Refused(Weight, BackendError),
+}
+
+async fn ask(sentinel: ConnectionInfo, master: String) -> Step {
+    let place = format!("sentinel at {}", shown(sentinel.addr()));
+    let mut question = cmd("SENTINEL");
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(&master);
+    let answer = match node(sentinel) {
+        Ok(node) => node.command(&question, ASKING).await,
+        Err(error) => Err(Failure::NotConnected(error)),
+    };
+    match answer {
+        Ok(answer) => match from_redis_value::<Option<(String, u16)>>(answer) {
+            Ok(Some((host, port))) => Step::Named(host, port),
+            Ok(None) => Step::Refused(Weight::Answered, unknown(&place, &master)),
+            Err(error) => Step::Refused(Weight::Answered, meaning(&place, Failure::Failed(error.into()))),
+        },
+        Err(failure) => refused(&place, failure),
+    }
+}
+
+fn unknown(place: &str, master: &str) -> BackendError {
+    BackendError::config(format!(
+        "{place} knows no master {master:?}: write the name that its `sentinel monitor` gives at the end of the URL"
+    ))
+}
+
+/// A question changes nothing, whatever became of it.
+fn refused(place: &str, failure: Failure) -> Step {
+    let weight = if failure.is_answer() { Weight::Answered } else { Weight::Unreached };
+    let error = meaning(place, failure);
+    let error = match error.kind() {
+        ErrorKind::Unsupported => BackendError::config(format!(
+            "{place} is no Sentinel ({error}): write the addresses of Sentinels, or redis://host:port for a server"
+        )),
+        ErrorKind::Unauthorized => BackendError::new(
+            ErrorKind::Unauthorized,
+            Outcome::NotApplied,
+            format!("{error} (a Sentinel's are sentinel_user and sentinel_password in the URL)"),
+        ),
+        kind => BackendError::new(kind, Outcome::NotApplied, error.to_string()),
+    };
+    Step::Refused(weight, error)
+}
+
+/// Asks a server that was named for its role: after a fail-over a Sentinel may be behind.
+async fn confirm(server: ConnectionInfo, place: String) -> Step {
+    let node = match node(server) {
+        Ok(node) => Arc::new(node),
+        Err(error) => return Step::Refused(Weight::Named, meaning(&place, Failure::NotConnected(error))),
+    };
+    let (kind, message) = match node.command(&cmd("ROLE"), ASKING).await {
+        Ok(role) if is_master(&role) => return Step::Confirmed(Known { node, place }),
+        Ok(_) => (ErrorKind::Unavailable, format!("{place} is a replica: a fail-over may be under way")),
+        // Who may not ask learns it from the first call: a replica takes no writes.
+        Err(Failure::Failed(error)) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
+            return Step::Confirmed(Known { node, place });
+        }
+        Err(failure) => {
+            let error = meaning(&place, failure);
+            (error.kind(), error.to_string())
+        }
+    };
+    Step::Refused(Weight::Named, BackendError::new(kind, Outcome::NotApplied, message))
+}
+
+fn is_master(role: &Value) -> bool {
+    let Value::Array(parts) = role else { return false };
+    let name = parts.first().and_then(|name| from_redis_value::<String>(name.clone()).ok());
+    name.as_deref() == Some("master")
+}
+
+fn node(server: ConnectionInfo) -> Result<Node, RedisError> {
+    Client::open(server).map(|client| Node::new(Source::Client(client)))
+}
