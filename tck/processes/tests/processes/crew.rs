@@ -181,7 +181,11 @@ impl Crew {
     pub(crate) async fn halt(&self, pid: u32, storage: &Storage, scratch: &Scratch) {
         let leases = match storage {
             Storage::Sqlite(file) => Some(file.hold(SQLITE).await),
-            Storage::Postgres(_) | Storage::MySql(_) => None,
+            Storage::Postgres(_)
+            | Storage::MySql(_)
+            | Storage::Redis(_)
+            | Storage::Sentinels(_)
+            | Storage::Cluster(_) => None,
         };
         let resource = scratch.hold(RESOURCE).await;
         self.signal(pid, Signal::STOP);
