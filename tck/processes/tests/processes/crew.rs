@@ -218,3 +218,17 @@ impl Crew {
         self.ended(pid).await;
     }
 }
+
+/// Of a test that fails, what was said last.
+const LAST: usize = 80;
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let heard = self.heard();
+            for line in &heard[heard.len().saturating_sub(LAST)..] {
+                eprintln!("{:>9.3} {}: {}", line.at.as_secs_f64(), line.pid, line.text);
+            }
+        }
+    }
+}

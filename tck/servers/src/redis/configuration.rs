@@ -6,7 +6,7 @@ use crate::{ADMIN_PASSWORD, APP_PASSWORD, Options, kit::Kit, options::Durability
 
 /// What the user may do: to what he owns, and what clients need of the server.
 pub(super) const RIGHTS: &str = "resetkeys resetchannels ~simba:* &simba:* -@all +@read +@write +@scripting \
-    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|slots +cluster|shards";
+    +@pubsub +@connection +@transaction -@dangerous +time +info +role +wait +cluster|slots +cluster|shards +cluster|info";
 
 /// What makes a server special.
 pub(super) enum Role {
