@@ -40,7 +40,10 @@ struct Pair {
 impl Pair {
     async fn start() -> Self {
         let primary = Alone::start(Options::new()).await.redis;
-        Self { replica: primary.replica().await.unwrap(), primary }
+        let pair = Self { replica: primary.replica().await.unwrap(), primary };
+        // A replica confirms its first second late.
+        pair.backend(BOUND).await;
+        pair
     }
 
     async fn backend(&self, call_timeout: Duration) -> Arc<dyn LeaseBackend> {
