@@ -12,6 +12,9 @@ Run it in several terminals: they take turns, and the counter misses none.
 
   lock [--hold SECONDS] [--storage URL] [--lease SECONDS] [--name NAME]
 
+The counter is a table in SQLite: in the storage if that is a file, else in counter.db in the
+working directory.
+
   --hold SECONDS   how long the lock is held between reading and writing   [5]
 ";
 
@@ -20,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long the write may take; a term that is shorter than that is not begun upon.
 const WRITE: Duration = Duration::from_millis(500);
+
+/// Where the resource is if the leases are not in a file.
+const ELSEWHERE: &str = "sqlite://counter.db?mode=rwc";
 
 /// The resource: a row with the highest token that it has seen.
 const TABLE: &str = "create table if not exists counter (
@@ -95,10 +101,8 @@ struct Counter {
 
 impl Counter {
     async fn open(storage: &str) -> Result<Self, Failure> {
-        if !storage.starts_with("sqlite:") {
-            return Err("the counter of this example is a table: use a sqlite: storage".into());
-        }
-        let mut driver = SqliteConnection::connect(storage).await?;
+        let file = if storage.starts_with("sqlite:") { storage } else { ELSEWHERE };
+        let mut driver = SqliteConnection::connect(file).await?;
         sqlx::query(TABLE).execute(&mut driver).await?;
         Ok(Self { driver })
     }

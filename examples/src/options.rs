@@ -27,7 +27,8 @@ pub(crate) enum Wish {
 
 /// The options that every program has.
 pub(crate) const HELP: &str =
-    "  --storage URL    where the leases are kept   [sqlite://simba.db in the working directory]
+    "  --storage URL    where the leases are kept   [sqlite://simba.db in the working directory];
+                   with cargo features also postgres:, mysql:, redis:, redis+sentinel:, redis+cluster:
   --lease SECONDS  how long the storage keeps a process that is gone   [15]
   --name NAME      what is contended for   [the name of the program]
   -h, --help       this page
@@ -46,13 +47,17 @@ impl Options {
     /// The storage as it may be shown: without password and parameters.
     pub fn place(&self) -> String {
         let url = self.storage.split('?').next().unwrap_or_default();
-        let credentials = url.split_once("://").and_then(|(scheme, rest)| {
+        let without_password = url.split_once("://").and_then(|(scheme, rest)| {
+            // Of a password with a slash in it, all must go.
             let authority = rest.split('/').next()?;
-            let (user, password) = authority.rsplit_once('@')?.0.split_once(':')?;
-            let host = &rest[user.len() + 1 + password.len()..];
-            Some(format!("{scheme}://{user}{host}"))
+            let end = authority.rfind('@').or_else(|| rest.rfind('@'))?;
+            let (credentials, host) = rest.split_at(end);
+            match credentials.split_once(':')?.0 {
+                "" => Some(format!("{scheme}://{}", &host[1..])),
+                user => Some(format!("{scheme}://{user}{host}")),
+            }
         });
-        credentials.unwrap_or_else(|| url.to_owned())
+        without_password.unwrap_or_else(|| url.to_owned())
     }
 
     /// The settings of a Simba; all but the lease are the defaults.
@@ -128,6 +133,14 @@ mod tests {
             ("postgres://me@h:1/d", "postgres://me@h:1/d"),
             ("postgres://me:se@cr:et@h:1/d", "postgres://me@h:1/d"),
             ("mysql://me:@h", "mysql://me@h"),
+            ("mysql://me:se/cret@h/d", "mysql://me@h/d"),
+            ("rediss://:secret@h:1/2", "rediss://h:1/2"),
+            ("redis://me@h", "redis://me@h"),
+            (
+                "redis+sentinel://me:secret@h:1,i:2,[::1]:3/main?wait_replicas=1",
+                "redis+sentinel://me@h:1,i:2,[::1]:3/main",
+            ),
+            ("redis+cluster://me:secret@h:1,me:secret@i:2", "redis+cluster://me@i:2"),
             ("secret", "secret"),
         ] {
             assert_eq!(parsed("failover", &["--storage", url]).unwrap().place(), shown);

@@ -39,7 +39,8 @@ pub(super) async fn join(
     };
     // The session lives that long; after it nothing is sent, and a late answer is worth nothing.
     let left = || (begun + remaining).saturating_sub(since_boot());
-    let over = || BackendError::timeout(format!("{} answered when the session's time was over", backend.place()));
+    let over =
+        || BackendError::timeout(format!("{} answered when the session's time was over", backend.place()));
     if left().is_zero() {
         return Err(over());
     }

@@ -108,7 +108,10 @@ async fn acquire_by_slot(
     let answers: Vec<_> = stream::iter(calls).buffer_unordered(AT_ONCE).concat().await;
     if attempt.left().is_zero() {
         attempt.undo(&answers).await;
-        return Err(BackendError::timeout(format!("{} answered when the session's time was over", backend.place())));
+        return Err(BackendError::timeout(format!(
+            "{} answered when the session's time was over",
+            backend.place()
+        )));
     }
     Ok(Acquired::Answers(answers))
 }
@@ -251,7 +254,8 @@ async fn release_part(
         Server::Cluster(_) => None,
     };
     let leases = part.items.iter().flat_map(|(name, token)| [name.to_string(), token.to_string()]);
-    let call = Call::new(&script::RELEASE).keys(part.keys.iter().cloned()).keys(index).arg(session).args(leases);
+    let call =
+        Call::new(&script::RELEASE).keys(part.keys.iter().cloned()).keys(index).arg(session).args(leases);
     backend.server().run(Lane::Others, &call, backend.limit()).await
 }
 

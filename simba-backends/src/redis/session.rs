@@ -37,8 +37,10 @@ pub(super) async fn open(
     metadata: &Metadata,
 ) -> Result<Opened, BackendError> {
     let session = SessionId::random();
-    let call =
-        Call::new(&script::OPEN).key(backend.keys().session(&session)).arg(millis(lease)?).arg(metadata.as_str());
+    let call = Call::new(&script::OPEN)
+        .key(backend.keys().session(&session))
+        .arg(millis(lease)?)
+        .arg(metadata.as_str());
     // Where no keep-alive could be sent no session is to live: it would win leases and let each run out.
     let answer = backend.server().run(Lane::KeepAlive, &call, backend.limit()).await?;
     let remaining = left(&answer).ok_or_else(|| unreadable(backend.place()))?;
@@ -85,7 +87,9 @@ pub(super) async fn keep_alive(
 }
 
 fn renewed(answer: &Value) -> Option<Renewed> {
-    let [remaining, elapsed, held, corrupt, rest, groups, rest_of_groups] = list(answer)? else { return None };
+    let [remaining, elapsed, held, corrupt, rest, groups, rest_of_groups] = list(answer)? else {
+        return None;
+    };
     let held = list(held)?.chunks_exact(2);
     Some(Renewed {
         remaining: left(remaining)?,
@@ -162,13 +166,17 @@ impl Extension<'_> {
         let keys = self.backend.keys();
         let parts = parts(self.backend.server(), groups, |group| keys.group(group));
         let calls = parts.into_iter().map(async |Part { keys, items: groups }| {
-            let answer = self.extend(|left| {
-                Call::new(&script::EXTEND_MEMBERSHIPS).keys(keys).arg(self.session).arg(left)
-            });
+            let answer = self
+                .extend(|left| Call::new(&script::EXTEND_MEMBERSHIPS).keys(keys).arg(self.session).arg(left));
             let answer = answer.await;
             let answers = answer.as_ref().ok().and_then(list).unwrap_or(&[]).to_vec();
             let is_in = move |i: usize| answers.get(i).is_none_or(|answer| *answer == Value::Int(1));
-            groups.into_iter().enumerate().filter(|(i, _)| is_in(*i)).map(|(_, group)| group).collect::<Vec<_>>()
+            groups
+                .into_iter()
+                .enumerate()
+                .filter(|(i, _)| is_in(*i))
+                .map(|(_, group)| group)
+                .collect::<Vec<_>>()
         });
         stream::iter(calls).buffer_unordered(AT_ONCE).concat().await
     }
@@ -215,7 +223,10 @@ pub(super) async fn close(backend: &RedisBackend, session: &SessionId) -> Result
     let Some([leases, groups]) = list(&answer) else { return Err(unreadable(backend.place())) };
     let leases = names(leases).unwrap_or_default().iter().map(|name| keys.lease(name)).collect::<Vec<_>>();
     let groups = names(groups).unwrap_or_default().iter().map(|group| keys.group(group)).collect::<Vec<_>>();
-    tokio::try_join!(free(backend, session, leases, Kind::Lease), free(backend, session, groups, Kind::Group))?;
+    tokio::try_join!(
+        free(backend, session, leases, Kind::Lease),
+        free(backend, session, groups, Kind::Group)
+    )?;
     server.run(Lane::Others, &Call::new(&script::DROP_INDEXES).keys(indexes), backend.limit()).await?;
     backend.known().ended(session);
     Ok(())
@@ -258,10 +269,12 @@ pub(super) async fn describe(
         let call = Call::new(&script::DESCRIBE).keys(keys);
         let answer = backend.server().run(Lane::Others, &call, backend.limit()).await?;
         let answers = list(&answer).ok_or_else(|| unreadable(backend.place()))?;
-        let said = answers.iter().map(|said| text(said).map(|said| Metadata::try_from(said).unwrap_or_default()));
+        let said =
+            answers.iter().map(|said| text(said).map(|said| Metadata::try_from(said).unwrap_or_default()));
         Ok(sessions.into_iter().zip(said).collect::<Vec<_>>())
     });
-    let answers: Vec<Result<Vec<_>, BackendError>> = stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;
+    let answers: Vec<Result<Vec<_>, BackendError>> =
+        stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;
     let mut described = Vec::new();
     for answer in answers {
         described.extend(answer?);

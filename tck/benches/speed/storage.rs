@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use redis::from_redis_value;
 use simba_servers::{Flavour, MySql, Options, Postgres, Redis};
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
@@ -62,13 +63,12 @@ impl Storage {
     /// What the server counts of the scripts that it ran since it was last asked, where it counts them.
     pub(crate) async fn scripts(&self) -> Option<String> {
         let Home::Redis(server) = &self.home else { return None };
-        let info = server.execute(&["INFO", "commandstats"]).await;
-        let slow = server.execute(&["SLOWLOG", "LEN"]).await;
-        server.execute(&["CONFIG", "RESETSTAT"]).await;
-        server.execute(&["SLOWLOG", "RESET"]).await;
-        let info: String = redis::from_redis_value(info).expect("a text");
+        let order = async |words: &[&str]| server.execute(words).await.expect("the administrator may");
+        let info: String = from_redis_value(order(&["INFO", "commandstats"]).await).expect("a text");
+        let slow: u64 = from_redis_value(order(&["SLOWLOG", "LEN"]).await).expect("a number");
+        order(&["CONFIG", "RESETSTAT"]).await;
+        order(&["SLOWLOG", "RESET"]).await;
         let scripts = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap_or("none");
-        let slow: u64 = redis::from_redis_value(slow).expect("a number");
         Some(format!("scripts: {scripts}; {slow} over 10 ms"))
     }
 }

@@ -22,6 +22,7 @@ mod replicas;
 #[path = "../rival/mod.rs"]
 mod rival;
 mod stopped;
+mod subscriptions;
 mod tokens;
 mod warnings;
 

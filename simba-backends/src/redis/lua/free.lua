@@ -6,8 +6,8 @@ for i, key in ipairs(KEYS) do
     local reply = redis.pcall('ZREM', key, ARGV[1])
     if type(reply) == 'table' and reply.err and not is_wrong_type(reply) then error(reply) end
   else
-    local found = lease_at(key)
-    if found and found.session == ARGV[1] then free(key) end
+    local holder = lease_at(key)
+    if holder == ARGV[1] then free(key) end
   end
 end
 return 1

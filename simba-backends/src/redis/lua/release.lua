@@ -7,13 +7,12 @@ local answers = {}
 local count = (#ARGV - 1) / 2
 local index = KEYS[count + 1]
 for i = 1, count do
-  local name, token = ARGV[2 * i], ARGV[2 * i + 1]
-  local found, reason = lease_at(KEYS[i])
-  answers[i] = found and 'gone' or KEYS[i] .. ' ' .. reason
-  if found and found.session == ARGV[1] then
-    if found.token == token then
+  local holder, token = lease_at(KEYS[i])
+  answers[i] = holder and 'gone' or KEYS[i] .. ' ' .. token
+  if holder == ARGV[1] then
+    if token == ARGV[2 * i + 1] then
       free(KEYS[i])
-      if index then redis.call('SREM', index, name) end
+      if index then redis.call('SREM', index, ARGV[2 * i]) end
     else
       answers[i] = 'kept'
     end

@@ -21,7 +21,7 @@ const KILL_EVERY: Duration = Duration::from_millis(300);
 /// After so many kills somebody is stopped instead, for longer than a lease.
 const KILLS_TO_A_STOP: u32 = 8;
 
-on!([sqlite, postgres, mysql, mariadb]
+on!([sqlite, postgres, mysql, mariadb, redis, redis_cluster]
     [five_processes_killed_and_stopped_at_random_never_show_two_valid_terms]);
 
 async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(storage: Storage) {
@@ -35,7 +35,11 @@ async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(
     assert!(highest >= 4, "too few terms to prove anything: {highest}");
     match &storage {
         Storage::Sqlite(file) => assert_only_leases_are_left(file, highest).await,
-        Storage::Postgres(_) | Storage::MySql(_) => {}
+        Storage::Postgres(_)
+        | Storage::MySql(_)
+        | Storage::Redis(_)
+        | Storage::Sentinels(_)
+        | Storage::Cluster(_) => {}
     }
 }
 
@@ -43,7 +47,8 @@ async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(
 fn run(storage: &Storage) -> Duration {
     match storage {
         Storage::Sqlite(_) => Duration::from_secs(30),
-        Storage::Postgres(_) | Storage::MySql(_) => Duration::from_secs(12),
+        Storage::Postgres(_) | Storage::MySql(_) | Storage::Cluster(_) => Duration::from_secs(12),
+        Storage::Redis(_) | Storage::Sentinels(_) => Duration::from_secs(8),
     }
 }
 

@@ -19,6 +19,10 @@ on!([postgres, mysql, mariadb] [
     a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones,
 ]);
 
+on!([redis][a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones]);
+
+on!([redis_cluster][servers_whose_clocks_are_two_hours_apart_measure_the_same_leases]);
+
 async fn processes_whose_clocks_are_an_hour_off_lead_as_ever(storage: Storage) {
     let mut scene = Scene::new(LEASE);
     let ahead = join(&mut scene, &storage, 3_600).await;
@@ -90,4 +94,24 @@ async fn a_server_whose_clock_steps_by_an_hour_ends_the_terms_and_gives_new_ones
     let alarms: Vec<_> = heard.filter(|line| line.text.starts_with("event ClockStep")).collect();
     println!("{alarms:?}");
     assert!(!alarms.is_empty(), "nobody was told that the server's clock has stepped");
+}
+
+/// A replica has the machine's clock, and is not asked.
+async fn servers_whose_clocks_are_two_hours_apart_measure_the_same_leases(storage: Storage) {
+    let cluster = storage.cluster();
+    cluster.nodes()[0].step_clock(Offset::Ahead(HOUR)).unwrap();
+    cluster.nodes()[1].step_clock(Offset::Behind(HOUR)).unwrap();
+    cluster.wait_until_whole().await;
+    let mut scene = Scene::of(3, &storage.url()).await;
+    let first = scene.settled().await;
+    sleep(LEASE).await;
+    assert_eq!(scene.leads(now()).await.token, first.token, "a term is renewed wherever the lease is");
+    let killed = now();
+    scene.crew.kill(first.pid).await;
+    let second = scene.leads_above(first.token, killed).await;
+    within(ELECTION, second.at - killed, "SIGKILL, servers' clocks an hour off -> another is valid");
+    assert!(second.at - killed > LEASE - RENEW - Duration::from_millis(500), "a lease ended too early");
+    scene.counts().await;
+    assert_eq!(scene.leads(now()).await.token, second.token);
+    scene.close().await;
 }

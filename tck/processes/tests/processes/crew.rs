@@ -181,7 +181,11 @@ impl Crew {
     pub(crate) async fn halt(&self, pid: u32, storage: &Storage, scratch: &Scratch) {
         let leases = match storage {
             Storage::Sqlite(file) => Some(file.hold(SQLITE).await),
-            Storage::Postgres(_) | Storage::MySql(_) => None,
+            Storage::Postgres(_)
+            | Storage::MySql(_)
+            | Storage::Redis(_)
+            | Storage::Sentinels(_)
+            | Storage::Cluster(_) => None,
         };
         let resource = scratch.hold(RESOURCE).await;
         self.signal(pid, Signal::STOP);
@@ -212,5 +216,19 @@ impl Crew {
     pub(crate) async fn kill(&mut self, pid: u32) {
         self.signal(pid, Signal::KILL);
         self.ended(pid).await;
+    }
+}
+
+/// Of a test that fails, what was said last.
+const LAST: usize = 80;
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let heard = self.heard();
+            for line in &heard[heard.len().saturating_sub(LAST)..] {
+                eprintln!("{:>9.3} {}: {}", line.at.as_secs_f64(), line.pid, line.text);
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     storage::{Storage, on},
 };
 
-on!([sqlite][a_lock_whose_process_exits_is_free_within_a_lease]);
+on!([sqlite, redis, redis_cluster][a_lock_whose_process_exits_is_free_within_a_lease]);
 
 async fn a_lock_whose_process_exits_is_free_within_a_lease(storage: Storage) {
     let scratch = Scratch::new();

@@ -8,18 +8,24 @@
 
 mod chaos;
 mod clocks;
+mod cluster;
 mod crew;
 mod cut_off;
 mod dice;
+mod disturbed;
 mod failover;
 mod figures;
 mod hand_over;
+mod herd;
 mod locks;
 mod mended;
 mod outages;
+mod regression;
 mod scene;
 mod scratch;
+mod sentinels;
 mod stopped;
 mod storage;
 mod storages;
 mod testimony;
+mod turns;

@@ -13,7 +13,7 @@ use crate::{
     storages::{GUESS, refuses},
 };
 
-on!([postgres, mysql, mariadb] [
+on!([postgres, mysql, mariadb, redis] [
     a_server_that_cannot_be_used,
     a_password_and_tables_are_mended_while_a_process_runs,
 ]);
@@ -21,10 +21,15 @@ on!([postgres, mysql, mariadb] [
 async fn a_server_that_cannot_be_used(storage: Storage) {
     let wrong = storage.url_with_password(GUESS);
     refuses(&wrong, "app").await;
-    let unknown = format!("{}-of-nobody", storage.url());
-    refuses(&unknown, "-of-nobody").await;
-    storage.drop_tables().await;
-    refuses(&storage.url(), storage.script()).await;
+    if let Some(script) = storage.script() {
+        let unknown = format!("{}-of-nobody", storage.url());
+        refuses(&unknown, "-of-nobody").await;
+        storage.drop_tables().await;
+        refuses(&storage.url(), script).await;
+    } else {
+        storage.order(&["ACL", "SETUSER", "app", "-evalsha"]).await;
+        refuses(&storage.url(), "evalsha").await;
+    }
     let way = Proxy::before(storage.address()).await;
     way.refuse().await;
     refuses(&way.url(&storage.url()), "Connection refused").await;
@@ -42,10 +47,12 @@ async fn a_password_and_tables_are_mended_while_a_process_runs(storage: Storage)
     storage.change_password(APP_PASSWORD).await;
     recovers(&mut crew, pid, "the password is mended").await;
 
-    storage.drop_tables().await;
-    crew.hears(pid, "REVOKED").await;
-    storage.create_tables().await;
-    recovers(&mut crew, pid, "the tables are mended").await;
+    if storage.script().is_some() {
+        storage.drop_tables().await;
+        crew.hears(pid, "REVOKED").await;
+        storage.create_tables().await;
+        recovers(&mut crew, pid, "the tables are mended").await;
+    }
 
     crew.signal(pid, rustix::process::Signal::TERM);
     assert!(crew.ended(pid).await.success());

@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use simba_servers::{APP_PASSWORD, Flavour, Lacking, MySql, Offset, Postgres};
+use simba_servers::{
+    APP_PASSWORD, Flavour, Lacking, MySql, Offset, Postgres, Redis, RedisCluster, Sentinels,
+};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
 use crate::scratch::Scratch;
@@ -14,6 +16,10 @@ pub(crate) enum Storage {
     Sqlite(Scratch),
     Postgres(Postgres),
     MySql(MySql),
+    Redis(Redis),
+    /// A grant counts once a replica has it.
+    Sentinels(Sentinels),
+    Cluster(RedisCluster),
 }
 
 /// The verb of whichever server it is.
@@ -23,6 +29,8 @@ macro_rules! of_server {
             Storage::Sqlite(_) => unreachable!("a file is no server"),
             Storage::Postgres($server) => $does,
             Storage::MySql($server) => $does,
+            Storage::Redis($server) => $does,
+            Storage::Sentinels(_) | Storage::Cluster(_) => unreachable!("these are several servers"),
         }
     };
 }
@@ -44,6 +52,18 @@ impl Storage {
         Self::MySql(MySql::start(Flavour::MariaDb).await).with_tables().await
     }
 
+    pub(crate) async fn redis() -> Self {
+        Self::Redis(Redis::start().await)
+    }
+
+    pub(crate) async fn redis_sentinel() -> Self {
+        Self::Sentinels(Sentinels::start().await)
+    }
+
+    pub(crate) async fn redis_cluster() -> Self {
+        Self::Cluster(RedisCluster::start().await)
+    }
+
     async fn with_tables(self) -> Self {
         self.create_tables().await;
         self
@@ -54,6 +74,9 @@ impl Storage {
             Self::Sqlite(file) => file.url(SQLITE),
             Self::Postgres(server) => server.url().to_owned(),
             Self::MySql(server) => server.url().to_owned(),
+            Self::Redis(server) => server.url().to_owned(),
+            Self::Sentinels(servers) => format!("{}?wait_replicas=1", servers.url()),
+            Self::Cluster(servers) => servers.url().to_owned(),
         }
     }
 
@@ -92,18 +115,19 @@ impl Storage {
 
     /// Runs the script that users run.
     pub(crate) async fn create_tables(&self) {
-        let script = self.script();
+        let script = self.script().expect("it has tables");
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let text = std::fs::read_to_string(root.join(script)).unwrap();
         run(&self.url(), &text).await;
     }
 
-    /// What is named to users whose tables are missing.
-    pub(crate) fn script(&self) -> &'static str {
+    /// What is named to users whose tables are missing, where there are tables.
+    pub(crate) fn script(&self) -> Option<&'static str> {
         match self {
-            Self::Sqlite(_) => "sql/init-simba-sqlite.sql",
-            Self::Postgres(_) => "sql/init-simba-postgresql.sql",
-            Self::MySql(_) => "sql/init-simba-mysql.sql",
+            Self::Sqlite(_) => Some("sql/init-simba-sqlite.sql"),
+            Self::Postgres(_) => Some("sql/init-simba-postgresql.sql"),
+            Self::MySql(_) => Some("sql/init-simba-mysql.sql"),
+            Self::Redis(_) | Self::Sentinels(_) | Self::Cluster(_) => None,
         }
     }
 
@@ -117,8 +141,40 @@ impl Storage {
             Self::Sqlite(_) => unreachable!("a file has no password"),
             Self::Postgres(_) => format!("alter role app password '{password}'"),
             Self::MySql(_) => format!("alter user 'app'@'%' identified by '{password}'"),
+            Self::Redis(_) | Self::Sentinels(_) | Self::Cluster(_) => {
+                return self.order(&["ACL", "SETUSER", "app", "resetpass", &format!(">{password}")]).await;
+            }
         };
         run(of_server!(self, server => server.admin_url()), &change).await;
+    }
+
+    /// Has every server of a Redis run a command.
+    pub(crate) async fn order(&self, words: &[&str]) {
+        match self {
+            Self::Sqlite(_) | Self::Postgres(_) | Self::MySql(_) => unreachable!("it is no Redis"),
+            Self::Redis(server) => drop(server.execute(words).await.unwrap()),
+            Self::Sentinels(servers) => {
+                for server in servers.replicas().iter().chain([servers.primary()]) {
+                    server.execute(words).await.unwrap();
+                }
+            }
+            Self::Cluster(servers) => {
+                for server in servers.nodes() {
+                    server.execute(words).await.unwrap();
+                }
+            }
+        }
+    }
+
+    /// The sentinels and what they watch.
+    pub(crate) fn sentinels(&self) -> &Sentinels {
+        let Self::Sentinels(servers) = self else { unreachable!("nobody watches it") };
+        servers
+    }
+
+    pub(crate) fn cluster(&self) -> &RedisCluster {
+        let Self::Cluster(servers) = self else { unreachable!("it is no cluster") };
+        servers
     }
 
     /// The URL, with something else in place of the password.

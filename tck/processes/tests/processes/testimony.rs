@@ -1,6 +1,10 @@
 //! What the workers' logs prove together.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
 
 use simba_processes::{Log, Record};
 
@@ -45,6 +49,39 @@ impl Testimony {
             _ => None,
         });
         valid.filter(|seen| seen.token > above && seen.at >= since).min_by_key(|seen| seen.at)
+    }
+
+    /// The session that won a term.
+    pub(crate) fn session_of(&self, term: Leading) -> &str {
+        let won =
+            |record: &'_ Record| matches!(record, Record::Elected { token, .. } if *token == term.token);
+        let record = self.by(term.pid).iter().rfind(|record| won(record));
+        let Some(Record::Elected { session, .. }) = record else { panic!("{term:?} was never won") };
+        session
+    }
+
+    /// Checks that no two terms were valid at the same time, where tokens may go back.
+    pub(crate) fn check_alternation(&self) {
+        let mut looks = Vec::new();
+        for (pid, log) in &self.0 {
+            let mut terms = 0;
+            for record in log {
+                match record {
+                    Record::Elected { .. } => terms += 1,
+                    Record::Valid { at, .. } => looks.push((*at, *pid, terms)),
+                    _ => {}
+                }
+            }
+        }
+        looks.sort_unstable();
+        looks.dedup_by_key(|(_, pid, term)| (*pid, *term));
+        let mut seen = BTreeSet::new();
+        for (at, pid, term) in looks {
+            assert!(
+                seen.insert((pid, term)),
+                "{pid}'s term {term} was valid at {at:?}, and another's before"
+            );
+        }
     }
 
     /// Checks everything, and tells how many terms were seen valid.

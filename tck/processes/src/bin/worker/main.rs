@@ -12,11 +12,17 @@
 //! | `stop` | stops the election |
 //! | `count` | adds to the counter from now on, each time under a lock |
 //! | `hold` | acquires a lock, and holds it until `release` |
+//! | `crowd` | waits for the lock `herd` with ten Simbas of its own, each of which holds it until `yield` |
+//! | `yield` | releases what one of the crowd holds |
+//! | `turns` | takes and releases the lock `turn` from now on, as fast as it is given |
+//! | `turned` | stops that, and answers under which tokens it had it |
 //! | `exit` | leaves without a word |
 //! | `close` | ends in good order |
 
 mod count;
+mod crowd;
 mod lead;
+mod turns;
 
 use std::{env, error::Error, path::PathBuf, process, time::Duration};
 
@@ -27,7 +33,9 @@ use tokio::{
     task::JoinHandle,
 };
 
+use crowd::Crowd;
 use lead::Lead;
+use turns::Turns;
 
 type Failure = Box<dyn Error>;
 
@@ -37,9 +45,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the process is about.
 struct Worker {
     simba: Simba,
+    url: String,
+    config: SimbaConfig,
     directory: PathBuf,
     lead: Lead,
     held: Option<LockTerm>,
+    crowd: Option<Crowd>,
+    turns: Option<Turns>,
     jobs: Vec<JoinHandle<()>>,
 }
 
@@ -56,12 +68,22 @@ async fn run() -> Result<(), Failure> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [url, lease, directory] = arguments.try_into().map_err(|_| "worker URL LEASE_MS DIRECTORY")?;
     let config = SimbaConfig::builder().lease(Duration::from_millis(lease.parse()?)).build()?;
-    let simba = Simba::builder().url(url).config(config).connect().await?;
+    let simba = Simba::builder().url(&url).config(config.clone()).connect().await?;
     actix::spawn(tell(simba.events()));
     answer("ready");
     let directory = PathBuf::from(directory);
     let lead = Lead::new(&directory)?;
-    let worker = Worker { simba, directory, lead, held: None, jobs: Vec::new() };
+    let worker = Worker {
+        simba,
+        url,
+        config,
+        directory,
+        lead,
+        held: None,
+        crowd: None,
+        turns: None,
+        jobs: Vec::new(),
+    };
     worker.obey(BufReader::new(tokio::io::stdin()).lines()).await
 }
 
@@ -89,6 +111,10 @@ impl Worker {
                     self.held.take().ok_or("nothing is held")?.release().await?;
                     answer("released");
                 }
+                "crowd" => self.crowd = Some(Crowd::gather(&self.url, &self.config).await?),
+                "yield" => self.crowd.as_ref().ok_or("no crowd")?.yield_it()?,
+                "turns" => self.turns = Some(Turns::begin(self.simba.lock("turn")?)),
+                "turned" => self.turns.take().ok_or("no turns")?.end().await?,
                 "exit" => process::exit(0),
                 "close" => return self.close().await,
                 _ => return Err(format!("no order: {order}").into()),
@@ -120,8 +146,7 @@ async fn tell(mut events: Events) {
     while let Some(event) = events.next().await {
         if !matches!(
             event,
-            SimbaEvent::Elected { .. }
-                | SimbaEvent::Revoked { .. }
+            SimbaEvent::Revoked { .. }
                 | SimbaEvent::LockAcquired { .. }
                 | SimbaEvent::LockReleased { .. }
                 | SimbaEvent::Released { .. }
