@@ -19,7 +19,8 @@ pub(super) enum Role {
 /// Links to replicas are a user's, so that they can be forbidden alone.
 pub(super) fn of(options: &Options, role: &Role) -> String {
     let fsync = match options.durability {
-        Durability::Process => "everysec",
+        // With "everysec" nothing is written while the disk takes its time, and a SIGKILL loses it.
+        Durability::Process => "no",
         Durability::Machine => "always",
     };
     let mut text = format!(
@@ -29,7 +30,7 @@ appendonly yes
 appendfsync {fsync}
 repl-diskless-sync-delay 0
 enable-debug-command local
-user default off
+user default off ~* &* +@all
 user admin on >{ADMIN_PASSWORD} ~* &* +@all
 user replica on >{ADMIN_PASSWORD} -@all +psync +replconf +ping
 user app on >{APP_PASSWORD} {RIGHTS}
