@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use redis::{Client, RedisError};
+use redis::{Client, RedisError, Value, cmd};
+use tracing::warn;
 
 use super::{
     RedisBackend, Shared,
@@ -18,7 +19,7 @@ use super::{
     server::Server,
     settings::{Mode, Settings},
 };
-use crate::{BackendError, SessionId};
+use crate::{BackendError, Outcome, SessionId};
 
 /// Nobody waits that long, and WAIT counts milliseconds.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -47,7 +48,7 @@ impl RedisBuilder {
     }
 
     pub(super) fn from_client(client: &Client) -> Self {
-        Self::new(Location::Server(client.get_connection_info().clone()))
+        Self::new(Location::of_client(client))
     }
 
     pub(super) fn from_pool(pool: deadpool_redis::Pool, client: &Client) -> Self {
@@ -97,8 +98,7 @@ impl RedisBuilder {
     /// [`Config`](crate::ErrorKind::Config) for a setting that cannot work and a server of another kind than the
     /// URL says, [`Unauthorized`](crate::ErrorKind::Unauthorized) (the message names the permission that is
     /// missing), [`Unsupported`](crate::ErrorKind::Unsupported) before Redis 7,
-    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), [`Unavailable`](crate::ErrorKind::Unavailable) (also with fewer
-    /// replicas than asked for) and [`Timeout`](crate::ErrorKind::Timeout).
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), [`Unavailable`](crate::ErrorKind::Unavailable) and [`Timeout`](crate::ErrorKind::Timeout).
     ///
     /// # Cancel safety
     /// Nothing is held by a dropped call.
@@ -113,12 +113,15 @@ impl RedisBuilder {
         let keys = Keys::new(self.prefix.as_str());
         let settings = Settings::ask(&server, self.call_timeout).await?;
         settings.check(server.place(), self.mode())?;
-        let call = permissions(&keys);
-        server.run_replicated(Lane::Others, &call, self.call_timeout).await?;
+        let allowed = server.run(Lane::Others, &permissions(&keys), self.call_timeout).await;
+        // Whatever became of the trial: it was about nobody's session.
+        allowed.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
+        let mut warnings = settings.warnings(server.place());
+        warnings.extend(self.missing_replicas(&server).await?);
         server.let_go();
         let shared = Shared {
             durable_tokens: settings.durable_tokens(),
-            warnings: settings.warnings(server.place()),
+            warnings,
             server,
             keys,
             call_timeout: self.call_timeout,
@@ -144,6 +147,27 @@ impl RedisBuilder {
             }
             Location::Cluster(nodes) => Server::Cluster(Cluster::new(place, nodes)?),
         })
+    }
+
+    /// Says so if there are fewer replicas than are waited for. They may come back: an application that starts
+    /// meanwhile starts, and gets no lease before.
+    async fn missing_replicas(&self, server: &Server) -> Result<Option<String>, BackendError> {
+        if self.wait_replicas == 0 {
+            return Ok(None);
+        }
+        let mut wait = cmd("WAIT");
+        wait.arg(self.wait_replicas)
+            .arg(u64::try_from((self.call_timeout / 4).as_millis()).unwrap_or(u64::MAX));
+        let reached = server.command(&wait, self.call_timeout).await?;
+        if matches!(reached, Value::Int(reached) if reached >= i64::from(self.wait_replicas)) {
+            return Ok(None);
+        }
+        let place = server.place();
+        warn!(%place, wait_replicas = self.wait_replicas, "fewer replicas than are waited for");
+        Ok(Some(format!(
+            "{place} has fewer replicas than the {} that are waited for: until they are back nothing is acquired",
+            self.wait_replicas
+        )))
     }
 
     fn mode(&self) -> Mode {

@@ -2,7 +2,7 @@
 
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 
-use super::node::Failure;
+use super::{node::Failure, reply};
 use crate::{
     BackendError,
     ErrorKind::{
@@ -60,7 +60,12 @@ fn unconnected(place: &str, error: RedisError) -> BackendError {
     } else if error.kind() == RedisErrorKind::InvalidClientConfig {
         (Config, format!("the settings for {place} cannot work: {error}"))
     } else {
-        (Unavailable, format!("{place} cannot be reached: {error}"))
+        let hint = if error.is_connection_dropped() && !error.is_connection_refusal() {
+            ": it closes new connections, see its maxclients, and whether TLS is spoken there (rediss://)"
+        } else {
+            ""
+        };
+        (Unavailable, format!("{place} cannot be reached: {error}{hint}"))
     };
     BackendError::new(kind, NotApplied, message).with_source(error)
 }
@@ -96,6 +101,8 @@ fn broken(place: &str, error: RedisError) -> BackendError {
 struct Answer {
     code: String,
     words: String,
+    /// Whether a script was in the midst of it.
+    in_a_script: bool,
 }
 
 impl Answer {
@@ -110,11 +117,24 @@ impl Answer {
     }
 
     fn new(code: &str, words: &str) -> Self {
+        let in_a_script = ["in script", "from script", "the script", "@user_script"];
+        let in_a_script = in_a_script.iter().any(|part| words.contains(part));
         let words = words.split(", with args beginning with").next().unwrap_or_default();
-        Self { code: code.to_owned(), words: words.trim_end().to_owned() }
+        // The script's hash and line tell nobody anything.
+        let words = match words.rsplit_once(" script: ") {
+            Some((words, place)) if place.contains("@user_script") => words,
+            _ => words,
+        };
+        let words = words.trim_end().to_owned();
+        Self { code: code.to_owned(), words, in_a_script }
     }
 
     fn meaning(&self, place: &str) -> BackendError {
+        if self.code == "CORRUPT" {
+            // Our scripts' own word; the server adds where in the script.
+            let what = self.words.split(" script: ").next().unwrap_or_default();
+            return reply::corrupt(place, what);
+        }
         let (kind, outcome, message) = self
             .access(place)
             .or_else(|| self.writes(place))
@@ -143,10 +163,7 @@ impl Answer {
                 .iter()
                 .any(|words| self.words.contains(words));
         forbidden.then(|| {
-            let message = format!(
-                "a permission is missing on {place} ({self}): grant {} (the prefix is simba: unless set)",
-                self.lacking()
-            );
+            let message = format!("a permission is missing on {place} ({self}): grant {}", self.lacking());
             (Unauthorized, self.outcome(), message)
         })
     }
@@ -154,11 +171,11 @@ impl Answer {
     /// What an operator has to grant.
     fn lacking(&self) -> String {
         if self.words.contains("channel") {
-            return "the channels with ACL SETUSER <user> &simba:*".to_owned();
+            return "the channels of the prefix with ACL SETUSER <user> &simba:*".to_owned();
         }
         // "at least one of the keys", "a key", "the 'simba:x' key", but "the 'key' command".
         if self.words.contains("key") && !self.words.contains("command'") && !self.names_a_command() {
-            return "the keys with ACL SETUSER <user> ~simba:*".to_owned();
+            return "the keys of the prefix with ACL SETUSER <user> ~simba:*".to_owned();
         }
         match self.quoted().filter(|_| self.names_a_command()) {
             Some(command) => format!("the command with ACL SETUSER <user> +{command}"),
@@ -207,6 +224,10 @@ impl Answer {
                 format!("{place} is part of a cluster ({self}): write redis+cluster://host:port,host:port");
             return Some((Config, self.outcome(), message));
         }
+        if lowercase.contains("cluster support disabled") {
+            let message = format!("{place} is no cluster ({self}): write redis://host:port");
+            return Some((Config, NotApplied, message));
+        }
         if lowercase.contains("unknown command") || lowercase.contains("unknown redis command") {
             let message =
                 format!("{place} lacks a command ({self}): Simba needs Redis 7 or newer, nothing renamed");
@@ -227,16 +248,14 @@ impl Answer {
 
     /// Commands are refused as a whole; a script was in the midst, and what WAIT belongs to was done.
     fn outcome(&self) -> Outcome {
-        let in_a_script = ["in script", "from script", "the script", "@user_script"];
         let was_done = self.words.contains("'wait'");
-        let started = in_a_script.iter().any(|words| self.words.contains(words));
-        if was_done || started { Unknown } else { NotApplied }
+        if was_done || self.in_a_script { Unknown } else { NotApplied }
     }
 }
 
 impl std::fmt::Display for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { code, words } = self;
+        let Self { code, words, .. } = self;
         write!(f, "{code} {words}")
     }
 }
@@ -311,8 +330,15 @@ mod tests {
                 NotApplied,
                 "EVALSHA",
             ),
+            ("ERR This instance has cluster support disabled", Config, NotApplied, "redis://host"),
             ("ERR DB index is out of range", Config, NotApplied, "databases"),
             ("WRONGTYPE Operation against a key", Corrupt, NotApplied, "prefix"),
+            (
+                "CORRUPT simba:lease:{n} has no token script: 3d0e, on @user_script:7.",
+                Corrupt,
+                NotApplied,
+                "no token on",
+            ),
             ("ERR something new", Unexpected, Unknown, "something new"),
         ];
         for (line, kind, outcome, part) in cases {

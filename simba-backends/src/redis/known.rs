@@ -77,12 +77,18 @@ impl Known {
         }
     }
 
-    /// These are not held any more, the storage says.
-    pub(super) fn released(&self, session: &SessionId, names: impl IntoIterator<Item = LeaseName>) {
+    /// These are not held any more, the storage says to a call that was sent no earlier than `begun`: what was asked
+    /// for since then may have been granted after it.
+    pub(super) fn released(
+        &self,
+        session: &SessionId,
+        names: impl IntoIterator<Item = LeaseName>,
+        begun: Duration,
+    ) {
         let mut sessions = self.lock();
         let memory = sessions.entry(session.clone()).or_default();
         for name in names {
-            if memory.attempts.get(&name).is_none_or(|attempts| attempts.open.is_empty()) {
+            if memory.attempts.get(&name).is_none_or(|one| one.open.is_empty() && one.newest < begun) {
                 memory.attempts.remove(&name);
                 memory.released.insert(name);
             }
@@ -157,7 +163,7 @@ mod tests {
         assert!(lost(&known, &session, abandoned + LEASE).is_empty());
         let answered = known.begin(&session, &[name()], 9).begun;
         known.answered(&session, answered, &[name()]);
-        known.released(&session, [name()]);
+        known.released(&session, [name()], since_boot() + LEASE);
         assert!(lost(&known, &session, answered + LEASE / 2).is_empty(), "the first is still open");
         assert_eq!(lost(&known, &session, abandoned + LEASE * 2), [name()]);
         assert!(known.lock().is_empty(), "nothing is left to remember");
@@ -174,15 +180,25 @@ mod tests {
     }
 
     #[test]
+    fn a_release_that_is_answered_late_takes_no_newer_grant_out_of_the_list() {
+        let (known, session) = (Known::default(), SessionId::random());
+        let released = since_boot();
+        let begun = known.begin(&session, &[name()], 9).begun;
+        known.answered(&session, begun, &[name()]);
+        known.released(&session, [name()], released);
+        assert_eq!(known.sort(&session, vec![name()]), (vec![name()], vec![]));
+    }
+
+    #[test]
     fn what_was_released_leaves_with_the_next_attempt_unless_that_is_about_it() {
         let (known, session) = (Known::default(), SessionId::random());
         let begun = known.begin(&session, &[name()], 9).begun;
         known.answered(&session, begun, &[name()]);
-        known.released(&session, [name()]);
+        known.released(&session, [name()], since_boot() + LEASE);
         assert_eq!(known.sort(&session, vec![name()]), (vec![], vec![name()]));
         assert!(known.begin(&session, &[name()], 9).gone.is_empty());
         known.ended(&session);
-        known.released(&session, [name()]);
+        known.released(&session, [name()], since_boot() + LEASE);
         assert_eq!(known.begin(&session, &["other".parse().unwrap()], 9).gone, [name()]);
     }
 }

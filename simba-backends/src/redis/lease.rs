@@ -202,7 +202,7 @@ pub(super) async fn release(
 ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
     let keys = backend.keys();
     let parts = parts(backend.server(), leases.iter().cloned(), |(name, _)| keys.lease(name));
-    let is_whole = parts.len() == 1;
+    let (is_whole, begun) = (parts.len() == 1, since_boot());
     let calls = parts.into_iter().map(async |part: Part<(LeaseName, Token)>| {
         let answer = release_part(backend, session, &part).await;
         (part.items, answer)
@@ -211,7 +211,10 @@ pub(super) async fn release(
     let mut releases = Vec::with_capacity(leases.len());
     for (leases, answer) in answers {
         match answer {
-            Ok(answer) => releases.extend(answers_of_release(backend, leases, &answer)),
+            Ok(answer) => {
+                forget(backend, session, begun, &leases, &answer);
+                releases.extend(answers_of_release(backend, leases, &answer));
+            }
             Err(error) if is_whole => return Err(error),
             Err(error) => {
                 let failed = |(name, _)| (name, Release::Failed(error.clone()));
@@ -219,11 +222,26 @@ pub(super) async fn release(
             }
         }
     }
-    if let Server::Cluster(_) = backend.server() {
-        let gone = releases.iter().filter(|(_, release)| matches!(release, Release::Gone));
-        backend.known().released(session, gone.map(|(name, _)| name.clone()));
-    }
     Ok(releases)
+}
+
+/// Remembers which are held no more, where the session's index is on another server. What the session holds with
+/// another token is held.
+fn forget(
+    backend: &RedisBackend,
+    session: &SessionId,
+    begun: Duration,
+    leases: &[(LeaseName, Token)],
+    answer: &Value,
+) {
+    match backend.server() {
+        Server::One(_) => {}
+        Server::Cluster(_) => {
+            let answers = list(answer).unwrap_or(&[]);
+            let gone = leases.iter().zip(answers).filter(|(_, answer)| text(answer) == Some("gone"));
+            backend.known().released(session, gone.map(|((name, _), _)| name.clone()), begun);
+        }
+    }
 }
 
 async fn release_part(
@@ -248,7 +266,7 @@ fn answers_of_release(
 ) -> Vec<(LeaseName, Release)> {
     let answers = list(answer).unwrap_or(&[]);
     let answer = |(i, (name, _)): (usize, (LeaseName, Token))| match answers.get(i).and_then(text) {
-        Some("gone") => (name, Release::Gone),
+        Some("gone" | "kept") => (name, Release::Gone),
         said => (name, Release::Failed(corrupt(backend, said))),
     };
     leases.into_iter().enumerate().map(answer).collect()

@@ -168,7 +168,7 @@ impl Trouble {
             End::Refused(error) => {
                 if self.told == Told::Nobody {
                     self.told = Told::Operator;
-                    warn_of(shared, error);
+                    tell_operator(shared, error);
                 }
                 return REFUSED_PAUSE;
             }
@@ -181,8 +181,8 @@ impl Trouble {
     }
 }
 
-fn warn_of(refused: &Shared, error: &RedisError) {
-    let (server, prefix) = (refused.server.place(), refused.keys.prefix());
+fn tell_operator(shared: &Shared, error: &RedisError) {
+    let (server, prefix) = (shared.server.place(), shared.keys.prefix());
     let needed = format!("ACL SETUSER <user> +subscribe +unsubscribe +pubsub &{prefix}*");
     warn!(server, needed, %error, "may not subscribe to releases; candidates look again at their regular times");
 }

@@ -72,6 +72,11 @@ impl Location {
         Parts::of(url).and_then(|parts| parts.written(form)).ok_or_else(|| form.unreadable())?
     }
 
+    /// The one server that a client connects to.
+    pub(super) fn of_client(client: &redis::Client) -> Self {
+        Self::Server(ours(client.get_connection_info().clone()))
+    }
+
     /// The servers' names, without a secret.
     pub(super) fn place(&self) -> String {
         match self {
@@ -236,9 +241,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// With RESP3 a server's own words reach us when it refuses a connection.
 fn credentials(user: Option<&str>, password: Option<&str>) -> Option<RedisConnectionInfo> {
-    let settings = RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP3);
+    let settings = RedisConnectionInfo::default();
     match (user, password) {
         (None, None) => Some(settings),
         (None, Some(password)) => Some(settings.set_password(password)),
@@ -248,10 +252,15 @@ fn credentials(user: Option<&str>, password: Option<&str>) -> Option<RedisConnec
 }
 
 fn info(address: ConnectionAddr, settings: RedisConnectionInfo) -> Option<ConnectionInfo> {
-    let info = address.into_connection_info().ok()?;
-    // Calls share a connection: none may wait for the answer to another.
+    Some(ours(address.into_connection_info().ok()?.set_redis_settings(settings)))
+}
+
+/// As our connections are: calls share one, so that none may wait for the answer to another; and with RESP3 the
+/// server's own words reach us when it refuses a connection, and its farewell when it closes one.
+fn ours(info: ConnectionInfo) -> ConnectionInfo {
     let tcp = info.tcp_settings().clone().set_nodelay(true);
-    Some(info.set_tcp_settings(tcp).set_redis_settings(settings))
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    info.set_tcp_settings(tcp).set_redis_settings(settings)
 }
 
 fn address(text: &str, default_port: u16, link: Link) -> Option<ConnectionAddr> {

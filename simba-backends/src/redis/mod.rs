@@ -115,7 +115,7 @@ impl RedisBackend {
     }
 
     /// Begins to set up a storage in the one server that a client of the driver connects to, with the client's
-    /// options: certificates for TLS, for example.
+    /// options (certificates for TLS, for example), in RESP3 and with TCP_NODELAY.
     pub fn builder_with_client(client: &::redis::Client) -> RedisBuilder {
         RedisBuilder::from_client(client)
     }

@@ -1,13 +1,17 @@
 //! One server: its connections, and an exchange with it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, PushInfo, RedisError, RedisResult,
-    ServerErrorKind, Value, aio::MultiplexedConnection, cmd,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, ProtocolVersion, PushInfo, PushKind, RedisError,
+    RedisResult, ServerErrorKind, Value, aio::MultiplexedConnection, cmd,
 };
 use tokio::{sync::mpsc, time::timeout};
 
@@ -74,9 +78,36 @@ struct Kept {
 
 #[derive(Default)]
 struct Slot {
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Opened>,
     /// Counts connections, so that who failed on an old one does not close the next.
     generation: u64,
+}
+
+#[derive(Clone)]
+struct Opened {
+    connection: MultiplexedConnection,
+    closed: Closed,
+}
+
+/// Whether the server has closed a connection: what is sent on it then is lost, and nobody could say so.
+#[derive(Clone, Default)]
+struct Closed(Arc<AtomicBool>);
+
+impl Closed {
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// What the driver calls for what the server says unasked, its farewell included.
+    fn hears(&self) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+        let closed = self.clone();
+        move |push| {
+            if push.kind == PushKind::Disconnection {
+                closed.0.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
 }
 
 impl Node {
@@ -192,14 +223,25 @@ impl Failure {
 }
 
 impl Source {
-    async fn open(&self) -> Result<MultiplexedConnection, Failure> {
-        // Time is kept by who calls.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        match self {
-            Self::Client(client) => client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await
-                .map_err(Failure::NotConnected),
+    async fn open(&self) -> Result<Opened, Failure> {
+        let closed = Closed::default();
+        let connection = match self {
+            Self::Client(client) => {
+                // Time is kept by who calls.
+                let config =
+                    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+                // The driver refuses a listener where the server cannot speak unasked.
+                let speaks = client.get_connection_info().redis_settings().protocol();
+                let config = if speaks == ProtocolVersion::RESP3 {
+                    config.set_push_sender(closed.hears())
+                } else {
+                    config
+                };
+                client
+                    .get_multiplexed_async_connection_with_config(&config)
+                    .await
+                    .map_err(Failure::NotConnected)?
+            }
             Self::Pool(pool) => {
                 let mut connection = match pool.get().await {
                     Ok(connection) => deadpool_redis::Connection::take(connection),
@@ -213,9 +255,10 @@ impl Source {
                     Err(_) => return Err(Failure::NotConnectedInTime),
                 };
                 connection.set_response_timeout(LONGEST);
-                Ok(connection)
+                connection
             }
-        }
+        };
+        Ok(Opened { connection, closed })
     }
 }
 
@@ -245,16 +288,22 @@ impl Kept {
         if let Some(used) = self.there() {
             return Ok(used);
         }
-        let connection = source.open().await?;
+        let opened = source.open().await?;
         let mut slot = self.slot();
         slot.generation += 1;
-        slot.connection = Some(connection.clone());
-        Ok(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
+        slot.connection = Some(opened.clone());
+        Ok(Used {
+            kept: self,
+            generation: slot.generation,
+            connection: opened.connection,
+            fate: Fate::Closed,
+        })
     }
 
     fn there(&self) -> Option<Used<'_>> {
         let slot = self.slot();
-        let connection = slot.connection.clone()?;
+        let connection =
+            slot.connection.as_ref().filter(|opened| !opened.closed.is_set())?.connection.clone();
         Some(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
     }
 

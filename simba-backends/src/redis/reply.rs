@@ -8,11 +8,11 @@ use crate::{BackendError, ErrorKind, Outcome, Token};
 
 /// A text, if it is one.
 pub(super) fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
-        _ => None,
+    if let Value::SimpleString(text) = value {
+        return Some(text);
     }
+    let Value::BulkString(bytes) = value else { return None };
+    std::str::from_utf8(bytes).ok()
 }
 
 /// A text that is a name, a session, a token.
@@ -27,10 +27,8 @@ pub(super) fn token(value: &Value) -> Option<Token> {
 
 /// A list, if it is one.
 pub(super) fn list(value: &Value) -> Option<&[Value]> {
-    match value {
-        Value::Array(items) => Some(items),
-        _ => None,
-    }
+    let Value::Array(items) = value else { return None };
+    Some(items)
 }
 
 /// A list of names of some kind, without what is none: nobody but Simba writes these.
@@ -40,10 +38,8 @@ pub(super) fn names<T: std::str::FromStr>(value: &Value) -> Option<Vec<T>> {
 
 /// A span in the storage's milliseconds.
 pub(super) fn span(value: &Value) -> Option<Duration> {
-    match value {
-        Value::Int(millis) => Some(Duration::from_millis(u64::try_from(*millis).unwrap_or(0))),
-        _ => None,
-    }
+    let Value::Int(millis) = value else { return None };
+    Some(Duration::from_millis(u64::try_from(*millis).unwrap_or(0)))
 }
 
 /// What is left of a lease for its holder. A millisecond less than the clock says: the holder counts from a time

@@ -19,6 +19,8 @@ use crate::{BackendError, ErrorKind, Outcome};
 
 /// No answer comes later than a caller's own limit; this one is only for what nobody waits for.
 const ASKING: Duration = Duration::from_secs(60);
+/// How long what was asked may keep silent before the Sentinels are asked again.
+const ROUND: Duration = Duration::from_millis(500);
 
 pub(super) struct Master {
     place: String,
@@ -91,30 +93,36 @@ impl Master {
     }
 
     /// Asks all Sentinels at once, and each server that one of them names: one that hangs costs nothing as long
-    /// as another does not.
+    /// as another does not. While all hang, say on a master that is frozen, they are asked again: meanwhile they
+    /// may have named another.
     async fn search(&self, search: &mut Search) -> Result<Known, BackendError> {
         let mut asking = JoinSet::new();
+        self.ask_all(&mut asking);
+        loop {
+            match timeout(ROUND, asking.join_next()).await {
+                Ok(Some(Ok(Step::Named(host, port)))) => {
+                    let server = self.server(host, port);
+                    let address = shown(server.addr());
+                    if !search.named.contains(&address) {
+                        let place = format!("redis master {:?} at {address}", self.sentinels.master);
+                        search.named.push(address);
+                        asking.spawn(confirm(server, place));
+                    }
+                }
+                Ok(Some(Ok(Step::Confirmed(known)))) => return Ok(known),
+                Ok(Some(Ok(Step::Refused(weight, error)))) => search.note(weight, error),
+                // Only a panic of the driver's ends a question without a step.
+                Ok(Some(Err(_))) => {}
+                Ok(None) => return Err(search.in_vain(&self.place)),
+                Err(_) => self.ask_all(&mut asking),
+            }
+        }
+    }
+
+    fn ask_all(&self, asking: &mut JoinSet<Step>) {
         for sentinel in &self.sentinels.sentinels {
             asking.spawn(ask(sentinel.clone(), self.sentinels.master.clone()));
         }
-        while let Some(step) = asking.join_next().await {
-            match step {
-                Ok(Step::Named(host, port)) => {
-                    let server = self.server(host, port);
-                    let place = shown(server.addr());
-                    if search.named.contains(&place) {
-                        continue;
-                    }
-                    search.named.push(place.clone());
-                    let place = format!("redis master {:?} at {place}", self.sentinels.master);
-                    asking.spawn(confirm(server, place));
-                }
-                Ok(Step::Confirmed(known)) => return Ok(known),
-                Ok(Step::Refused(weight, error)) => search.note(weight, error),
-                Err(_) => {}
-            }
-        }
-        Err(search.refused.take().map_or_else(|| search.out_of_time(&self.place), |(_, error)| error))
     }
 
     fn server(&self, host: String, port: u16) -> ConnectionInfo {
@@ -156,6 +164,11 @@ impl Search {
         if self.refused.as_ref().is_none_or(|(known, _)| *known <= weight) {
             self.refused = Some((weight, error));
         }
+    }
+
+    /// The error for a search that all questions are answered of.
+    fn in_vain(&mut self, place: &str) -> BackendError {
+        self.refused.take().map_or_else(|| self.out_of_time(place), |(_, error)| error)
     }
 
     fn out_of_time(&self, place: &str) -> BackendError {
@@ -205,17 +218,18 @@ fn unknown(place: &str, master: &str) -> BackendError {
 fn refused(place: &str, failure: Failure) -> Step {
     let weight = if failure.is_answer() { Weight::Answered } else { Weight::Unreached };
     let error = meaning(place, failure);
-    let error = match error.kind() {
-        ErrorKind::Unsupported => BackendError::config(format!(
-            "{place} is no Sentinel ({error}): write the addresses of Sentinels, or redis://host:port for a server"
-        )),
-        ErrorKind::Unauthorized => BackendError::new(
-            ErrorKind::Unauthorized,
-            Outcome::NotApplied,
-            format!("{error} (a Sentinel's are sentinel_user and sentinel_password in the URL)"),
-        ),
-        kind => BackendError::new(kind, Outcome::NotApplied, error.to_string()),
+    let (kind, message) = if error.kind() == ErrorKind::Unsupported {
+        let message = format!(
+            "{place} is no Sentinel: write the addresses of Sentinels, or redis://host:port for a server"
+        );
+        (ErrorKind::Config, message)
+    } else if error.kind() == ErrorKind::Unauthorized {
+        let message = format!("{error} (a Sentinel's are sentinel_user and sentinel_password in the URL)");
+        (ErrorKind::Unauthorized, message)
+    } else {
+        (error.kind(), error.to_string())
     };
+    let error = BackendError::new(kind, Outcome::NotApplied, message);
     Step::Refused(weight, error)
 }
 

@@ -153,28 +153,24 @@ impl<'a> Subscriber<'a> {
         }
     }
 
-    /// Hints what is free already.
+    /// Hints what is free already. A server that does not answer holds up nothing that others have.
     async fn look(&self) -> Infallible {
+        let mut looks = JoinSet::new();
         loop {
             self.listening().to_look.notified().await;
             let names = self.listening().with(Topics::take_looks);
-            let mut looks = JoinSet::new();
             for part in parts(&self.shared.server, names, |name| self.shared.keys.lease(name)) {
-                if looks.len() >= LOOKS {
+                while looks.len() >= LOOKS {
                     looks.join_next().await;
                 }
                 looks.spawn(look_at(Arc::clone(self.shared), part));
             }
-            while looks.join_next().await.is_some() {}
+            while looks.try_join_next().is_some() {}
         }
     }
 
-    /// Counts who waits, for the next hint. No node of a cluster knows that.
+    /// Counts who waits, for the next hint.
     async fn count(&self) -> Infallible {
-        match &self.shared.server {
-            Server::One(_) => {}
-            Server::Cluster(_) => return pending().await,
-        }
         loop {
             self.listening().to_count.notified().await;
             loop {
@@ -182,10 +178,9 @@ impl<'a> Subscriber<'a> {
                 if names.is_empty() {
                     break;
                 }
-                let ask = cmd("PUBSUB").arg("NUMSUB").arg(self.channels(&names)).to_owned();
-                match self.ask::<Vec<(String, u32)>>(&ask).await {
+                match self.subscribers_of(&names).await {
                     Ok(counts) => self.listening().with(|topics| {
-                        names.iter().zip(&counts).for_each(|(name, (_, count))| topics.counted(name, *count));
+                        names.iter().zip(counts).for_each(|(name, count)| topics.counted(name, count));
                     }),
                     Err(error) => {
                         debug!(%error, "waiters not counted");
@@ -195,6 +190,22 @@ impl<'a> Subscriber<'a> {
                 sleep(COUNT).await;
             }
         }
+    }
+
+    /// How many connections are subscribed to each name. A node of a cluster knows its own; one that does not answer
+    /// leaves its out, and then more candidates ask at once.
+    async fn subscribers_of(&self, names: &[LeaseName]) -> Result<Vec<u32>, RedisError> {
+        let ask = cmd("PUBSUB").arg("NUMSUB").arg(self.channels(names)).to_owned();
+        let answers = match &self.shared.server {
+            Server::One(_) => vec![self.ask(&ask).await?],
+            Server::Cluster(cluster) => cluster.ask_all(&ask, self.shared.call_timeout).await,
+        };
+        let mut counts = vec![0; names.len()];
+        for answer in answers {
+            let counted: Vec<(String, u32)> = from_redis_value(answer)?;
+            counts.iter_mut().zip(counted).for_each(|(count, (_, more))| *count += more);
+        }
+        Ok(counts)
     }
 
     async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisError> {

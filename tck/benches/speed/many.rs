@@ -16,18 +16,27 @@ pub(crate) async fn measure(storage: &Storage) {
     let opened = backend.open_session(LEASE, &Metadata::default()).await.expect("the storage is there");
     let name = |nth| format!("many-{nth}").parse().expect("a good name");
     let names: Vec<LeaseName> = (0..LEASES).map(name).collect();
+    storage.scripts().await;
     let start = now();
     for batch in names.chunks(AT_ONCE) {
         backend.acquire(&opened.session, batch).await.expect("the storage is there");
     }
     let acquiring = start.elapsed();
+    tell_of_scripts(storage, "acquired").await;
     let mut took = Vec::new();
     for _ in 0..KEEP_ALIVES {
         let start = now();
         backend.keep_alive(&opened.session, LEASE).await.expect("the storage is there");
         took.push(start.elapsed());
     }
+    tell_of_scripts(storage, &format!("{KEEP_ALIVES} keep-alives")).await;
     backend.close_session(&opened.session).await.expect("the storage is there");
     let kept = Figures::of(took);
     println!("{}, {LEASES} leases: acquired in {acquiring:.2?}; one keep-alive: {kept}", storage.kind);
+}
+
+async fn tell_of_scripts(storage: &Storage, what: &str) {
+    if let Some(scripts) = storage.scripts().await {
+        println!("{}, {LEASES} leases, {what}: {scripts}", storage.kind);
+    }
 }

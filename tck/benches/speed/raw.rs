@@ -1,7 +1,8 @@
 //! The driver alone: the statements that a lock without sessions would run, on held connections.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
+use redis::{Client, Script, aio::MultiplexedConnection};
 use sqlx::{Connection, MySqlConnection, PgConnection, SqliteConnection};
 use tokio::task::JoinSet;
 
@@ -15,13 +16,19 @@ enum Raw {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
     MySql(MySqlConnection),
+    /// Shared: the driver sends what comes meanwhile together.
+    Redis(MultiplexedConnection),
 }
 
 /// Pairs on so many connections at once: how long each took, and how long all.
 pub(crate) async fn pairs(storage: &Storage, connections: usize, each: u32) -> (Vec<Duration>, Duration) {
-    let mut ready = Vec::new();
-    for _ in 0..connections {
-        ready.push(Raw::open(storage).await);
+    let mut ready = vec![Raw::open(storage).await];
+    for _ in 1..connections {
+        let next = match &ready[0] {
+            Raw::Redis(shared) => Raw::Redis(shared.clone()),
+            Raw::Sqlite(_) | Raw::Postgres(_) | Raw::MySql(_) => Raw::open(storage).await,
+        };
+        ready.push(next);
     }
     let start = now();
     let mut work = JoinSet::new();
@@ -51,6 +58,10 @@ impl Raw {
                 sqlx::raw_sql(durable).execute(&mut sqlite).await.expect(driver);
                 Self::Sqlite(sqlite)
             }
+            "redis" => {
+                let client = Client::open(storage.url.as_str()).expect("a good URL");
+                return Self::Redis(client.get_multiplexed_async_connection().await.expect(driver));
+            }
             "postgres" => Self::Postgres(PgConnection::connect(&storage.url).await.expect(driver)),
             _ => Self::MySql(MySqlConnection::connect(&storage.url).await.expect(driver)),
         };
@@ -65,6 +76,7 @@ impl Raw {
             Self::Sqlite(driver) => sqlx::query(TABLE).execute(driver).await.map(|_| ()),
             Self::Postgres(driver) => sqlx::query(TABLE).execute(driver).await.map(|_| ()),
             Self::MySql(driver) => sqlx::query(TABLE).execute(driver).await.map(|_| ()),
+            Self::Redis(_) => Ok(()),
         };
         made.expect("the user owns the database");
     }
@@ -93,6 +105,18 @@ impl Raw {
                 for statement in [ACQUIRE_MYSQL, RELEASE_MYSQL] {
                     sqlx::query(statement).bind(name).execute(&mut *driver).await.expect(right);
                 }
+            }
+            Self::Redis(driver) => {
+                static RELEASE_REDIS: LazyLock<Script> = LazyLock::new(|| {
+                    Script::new(
+                        "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end",
+                    )
+                });
+                let key = format!("simba:{name}");
+                let mut take = redis::cmd("SET");
+                take.arg(&key).arg("me").arg("NX").arg("PX").arg(15_000);
+                take.exec_async(&mut *driver).await.expect(right);
+                RELEASE_REDIS.key(&key).arg("me").invoke_async::<()>(driver).await.expect(right);
             }
         }
     }

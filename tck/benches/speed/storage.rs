@@ -1,26 +1,28 @@
-//! What is measured: each storage with every commit on the disk.
+//! What is measured: each storage with every commit on the disk, but Redis with a file that it syncs each second.
 
 use std::path::PathBuf;
 
-use simba_servers::{Flavour, MySql, Options, Postgres};
+use redis::from_redis_value;
+use simba_servers::{Flavour, MySql, Options, Postgres, Redis};
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
-pub(crate) const KINDS: [&str; 5] = ["memory", "sqlite", "postgres", "mysql", "mariadb"];
+pub(crate) const KINDS: [&str; 6] = ["memory", "sqlite", "postgres", "mysql", "mariadb", "redis"];
 
 /// A storage, its tables made; it ends with its value.
 pub(crate) struct Storage {
     pub(crate) kind: &'static str,
     pub(crate) url: String,
-    _home: Home,
+    home: Home,
 }
 
 /// What must live as long as the storage.
-#[expect(dead_code, reason = "held until they are dropped")]
+#[expect(dead_code, reason = "most are only held until they are dropped")]
 enum Home {
     Process,
     Folder(Folder),
     Postgres(Postgres),
     MySql(MySql),
+    Redis(Redis),
 }
 
 struct Folder(PathBuf);
@@ -48,10 +50,26 @@ impl Storage {
             }
             "mysql" => mysql(Flavour::MySql).await,
             "mariadb" => mysql(Flavour::MariaDb).await,
+            "redis" => {
+                let server = Redis::start().await;
+                (server.url().to_owned(), Home::Redis(server))
+            }
             _ => panic!("{kind} is none of {KINDS:?}"),
         };
         create_tables(kind, &url).await;
-        Self { kind, url, _home: home }
+        Self { kind, url, home }
+    }
+
+    /// What the server counts of the scripts that it ran since it was last asked, where it counts them.
+    pub(crate) async fn scripts(&self) -> Option<String> {
+        let Home::Redis(server) = &self.home else { return None };
+        let order = async |words: &[&str]| server.execute(words).await.expect("the administrator may");
+        let info: String = from_redis_value(order(&["INFO", "commandstats"]).await).expect("a text");
+        let slow: u64 = from_redis_value(order(&["SLOWLOG", "LEN"]).await).expect("a number");
+        order(&["CONFIG", "RESETSTAT"]).await;
+        order(&["SLOWLOG", "RESET"]).await;
+        let scripts = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap_or("none");
+        Some(format!("scripts: {scripts}; {slow} over 10 ms"))
     }
 }
 

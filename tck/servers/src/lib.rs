@@ -22,9 +22,9 @@
 //! that a crash of the machine would is what makes it fast, unless it is [`durable`](Options::durable).
 //!
 //! # Servers of your own
-//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_REDIS_`, `_PGBOUNCER_`) is set, it names a server that runs,
-//! with its administrator: `start` makes a database in it, and each verb that needs the process says why it
-//! cannot. `tck/compose.yaml` has the values.
+//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_REDIS_`, `_PGBOUNCER_`) is set, it names a server
+//! that runs, with its administrator: `start` makes a database in it, and each verb that needs the process says
+//! why it cannot. `tck/compose.yaml` has the values. A [`RedisCluster`] and [`Sentinels`] are always ours.
 //!
 //! # Panics
 //! All of this is for tests: what does not succeed within a minute panics, with the end of the server's log.

@@ -101,6 +101,12 @@ async fn a_replica_takes_over_when_it_is_told() {
     let replica = cluster.partner_of(&primary);
     replica.execute(&["CLUSTER", "FAILOVER"]).await.unwrap();
     assert_eq!(cluster.wait_for_failover_of(&primary).await.id(), replica.id());
+    primary.kill().await.unwrap();
+    primary.start_again().await.unwrap();
+    for node in cluster.nodes() {
+        let found = node.execute(&["CONFIG", "GET", "cluster-node-timeout"]).await.unwrap();
+        assert_eq!(<(String, u64)>::from_redis_value(found).unwrap().1, 15000);
+    }
     replica.step_clock(Offset::Ahead(Duration::from_secs(3600))).unwrap();
     let (ahead, _): (i64, i64) = at(replica, "TIME").await.unwrap();
     let (now, _): (i64, i64) = at(&primary, "TIME").await.unwrap();

@@ -93,6 +93,28 @@ async fn two_sentinels_are_enough_and_one_is_not() {
     sentinels.wait_for_failover().await;
 }
 
+/// Nobody tells it; so it takes writes from whoever finds it.
+#[tokio::test]
+async fn behind_proxies_a_primary_that_is_cut_off_is_replaced() {
+    let sentinels = Sentinels::behind_proxies().await;
+    let primary = sentinels.primary();
+    let proxy = primary.proxy().unwrap();
+    let mut asked = open(sentinels.sentinels()[0].url()).await.unwrap();
+    let (_, port): (String, u16) = ask(&mut asked, WHO).await.unwrap();
+    assert_eq!(port, proxy.address().port());
+    let mut app = open(&proxy.url(primary.url())).await.unwrap();
+    let () = ask(&mut app, "SET simba:a 7").await.unwrap();
+    assert_eq!(ask::<i64>(&mut app, "WAIT 2 0").await.unwrap(), 2);
+    proxy.black_hole().await;
+    let successor = sentinels.wait_for_failover().await;
+    let (_, port): (String, u16) = ask(&mut asked, WHO).await.unwrap();
+    assert_eq!(port, successor.proxy().unwrap().address().port());
+    let mut old = open(primary.url()).await.unwrap();
+    assert_eq!(ask::<i64>(&mut old, "INCR simba:a").await.unwrap(), 8);
+    let mut new = open(successor.url()).await.unwrap();
+    assert_eq!(ask::<i64>(&mut new, "INCR simba:a").await.unwrap(), 8);
+}
+
 #[tokio::test]
 async fn sentinels_are_open_unless_they_have_passwords() {
     for (sentinels, open_to_all) in

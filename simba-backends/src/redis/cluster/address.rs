@@ -18,13 +18,11 @@ impl Address {
 
     /// That of a server reached by TCP.
     pub(super) fn of(info: &ConnectionInfo) -> Option<Self> {
-        match info.addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Some(Self::new(host, *port))
-            }
-            // A file, or what a later driver brings: no other node is found from there.
-            _ => None,
-        }
+        let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) = info.addr()
+        else {
+            return None;
+        };
+        Some(Self::new(host, *port))
     }
 
     /// Reads `host:port` out of a redirection. An empty host means the one that was asked; `?` is one that the
@@ -46,13 +44,10 @@ impl Address {
     /// The settings of `first` with this host and port.
     pub(super) fn reached_like(&self, first: &ConnectionInfo) -> ConnectionInfo {
         let mut addr = first.addr().clone();
-        match &mut addr {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                self.host.as_ref().clone_into(host);
-                *port = self.port;
-            }
-            // Seeds are reached by TCP, which is seen to when the cluster is made.
-            _ => {}
+        // The others are refused as seeds.
+        if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } = &mut addr {
+            self.host.as_ref().clone_into(host);
+            *port = self.port;
         }
         first.clone().set_addr(addr)
     }

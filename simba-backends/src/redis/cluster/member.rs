@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{Client, Cmd, ConnectionInfo, ErrorKind, RedisResult, Value};
+use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
 
 use super::{
     super::{
@@ -49,6 +49,11 @@ impl Member {
         self.failing.load(Relaxed)
     }
 
+    /// Notes that the node did not answer.
+    pub(super) fn fails(&self) {
+        self.failing.store(true, Relaxed);
+    }
+
     /// See [`Node::run`].
     pub(super) async fn run(
         &self,
@@ -62,7 +67,7 @@ impl Member {
 
     /// See [`Node::connect`].
     pub(super) async fn connect(&self, lane: Lane) -> Result<(), Failure> {
-        self.node.connect(lane).await.inspect_err(|_| self.failing.store(true, Relaxed))
+        self.node.connect(lane).await.inspect_err(|_| self.fails())
     }
 
     /// See [`Node::command`].
@@ -71,13 +76,7 @@ impl Member {
     }
 
     fn noted(&self, result: Result<Value, Failure>) -> Result<Value, Failure> {
-        let answered = match &result {
-            Ok(_) | Err(Failure::TooFewReplicas(_)) => true,
-            Err(Failure::Failed(error)) => {
-                matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
-            }
-            Err(Failure::NotConnected(_) | Failure::NotConnectedInTime | Failure::NotAnsweredInTime) => false,
-        };
+        let answered = result.as_ref().err().is_none_or(Failure::is_answer);
         if self.is_failing() == answered {
             self.failing.store(!answered, Relaxed);
         }

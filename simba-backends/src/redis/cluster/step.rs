@@ -58,10 +58,8 @@ mod tests {
 
     /// What the server says after a minus.
     fn said(line: &str) -> Failure {
-        match redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap() {
-            redis::Value::ServerError(error) => Failure::Failed(error.into()),
-            other => panic!("no error: {other:?}"),
-        }
+        let answer = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        Failure::Failed(answer.extract_error().unwrap_err())
     }
 
     #[test]

@@ -6,6 +6,7 @@
 -- Answers 'expired', or what the session has left and how long its lease is.
 local left, lease = session_left(KEYS[1])
 if not left then return 'expired' end
+on(KEYS[2], 'SCARD')
 local number, gone = tonumber(ARGV[1]), tonumber(ARGV[2])
 local last = tonumber(redis.call('HGET', KEYS[1], 'attempt')) or 0
 if number > last then

@@ -8,6 +8,7 @@
 local session, lease, most, prefix = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local before = session_left(KEYS[1])
 if not before then return 'expired' end
+local names, groups = on(KEYS[2], 'SMEMBERS'), on(KEYS[3], 'SMEMBERS')
 local renewed = tonumber(redis.call('HGET', KEYS[1], 'renewed')) or now
 -- One that comes late takes nothing back from a newer one.
 local left = math.max(before, lease)
@@ -15,7 +16,7 @@ redis.call('HSET', KEYS[1], 'lease', lease, 'renewed', now)
 redis.call('PEXPIREAT', KEYS[1], now + left)
 
 local held, corrupted, rest = {}, {}, {}
-for i, name in ipairs(on(KEYS[2], 'SMEMBERS')) do
+for i, name in ipairs(names) do
   if i > most then
     rest[#rest + 1] = name
   else
@@ -32,7 +33,7 @@ for i, name in ipairs(on(KEYS[2], 'SMEMBERS')) do
 end
 
 local joined, others = {}, {}
-for _, group in ipairs(on(KEYS[3], 'SMEMBERS')) do
+for _, group in ipairs(groups) do
   if most == 0 then
     others[#others + 1] = group
   elseif extend_membership(prefix .. 'group:{' .. group .. '}', session, now + left) == 1 then

@@ -9,13 +9,16 @@ local function corrupt(key, reason)
   error({err = 'CORRUPT ' .. key .. ' ' .. reason})
 end
 
--- Runs a command on a key that only Simba writes to.
+local function is_wrong_type(reply)
+  return type(reply) == 'table' and reply.err and string.sub(reply.err, 1, 9) == 'WRONGTYPE'
+end
+
+-- Runs a command on a key that only Simba writes to. A script does this to each of its keys before it writes
+-- anything.
 local function on(key, command, ...)
   local reply = redis.pcall(command, key, ...)
-  if type(reply) == 'table' and reply.err then
-    if string.sub(reply.err, 1, 9) == 'WRONGTYPE' then corrupt(key, 'is of another type') end
-    error(reply)
-  end
+  if is_wrong_type(reply) then corrupt(key, 'is of another type') end
+  if type(reply) == 'table' and reply.err then error(reply) end
   return reply
 end
 
@@ -36,39 +39,41 @@ local function keep_index(key, left, lease)
   redis.call('PEXPIREAT', key, now + left + lease + 1000)
 end
 
--- What stands at a lease's key; nil and the reason for what Simba cannot have written. One that never was, or was
--- released, has no session. Tokens have at most 15 digits, which Lua's numbers count exactly.
+local function is_number(text)
+  return text ~= '' and not string.find(text, '%D')
+end
+
+-- What stands at a lease's key: session, token, expiry. Nil and the reason for what Simba cannot have written. One
+-- that never was, or was released, has no session and is over. Tokens have at most 15 digits, which Lua's numbers
+-- count exactly.
 local function lease_at(key)
   local fields = redis.pcall('HMGET', key, 'session', 'token', 'expires')
-  if fields.err then
-    if string.sub(fields.err, 1, 9) == 'WRONGTYPE' then return nil, 'is of another type' end
-    error(fields)
-  end
+  if is_wrong_type(fields) then return nil, 'is of another type' end
+  if fields.err then error(fields) end
   local session, token, expires = fields[1] or '', fields[2], fields[3]
-  if session == '' and not token and not expires then
-    if redis.call('EXISTS', key) == 1 then return nil, 'has no token' end
-    return {session = '', token = '0', expires = 0}
+  if not token then
+    if session == '' and not expires and redis.call('EXISTS', key) == 0 then return '', '0', 0 end
+    return nil, 'has no token'
   end
-  if not token then return nil, 'has no token' end
-  if not string.match(token, '^[1-9]%d*$') or #token > 15 then return nil, 'has a token that is no number' end
-  if session == '' then return {session = '', token = token, expires = 0} end
+  if not is_number(token) or #token > 15 or token == '0' then return nil, 'has a token that is no number' end
+  if session == '' then return '', token, 0 end
   if not expires then return nil, 'has a holder and no expiry' end
-  if not string.match(expires, '^%d+$') then return nil, 'has an expiry that is no number' end
-  return {session = session, token = token, expires = tonumber(expires)}
+  if not is_number(expires) then return nil, 'has an expiry that is no number' end
+  return session, token, tonumber(expires)
 end
 
 -- Takes a lease that nobody holds. The holder's own repeat is written too: WAIT waits for what was written, and the
 -- grant itself may have reached no replica.
 local function take(key, session, expires)
-  local found, reason = lease_at(key)
-  if not found then return {'corrupt', key .. ' ' .. reason} end
-  if found.expires > now then
-    if found.session ~= session then return {'held', found.expires - now} end
-    local later = math.max(found.expires, expires)
+  local holder, token, over = lease_at(key)
+  if not holder then return {'corrupt', key .. ' ' .. token} end
+  if over > now then
+    if holder ~= session then return {'held', over - now} end
+    local later = math.max(over, expires)
     redis.call('HSET', key, 'expires', later)
-    return {'owned', found.token, later - now}
+    return {'owned', token, later - now}
   end
-  local token = string.format('%.0f', tonumber(found.token) + 1)
+  token = string.format('%.0f', tonumber(token) + 1)
   redis.call('HSET', key, 'session', session, 'token', token, 'expires', expires)
   return {'granted', token, expires - now}
 end
@@ -76,11 +81,11 @@ end
 -- Makes a lease that the session holds last at least until then, and answers its token. One that ran out is not
 -- revived.
 local function extend(key, session, expires)
-  local found, reason = lease_at(key)
-  if not found then return 'corrupt' end
-  if found.session ~= session or found.expires <= now then return 'lost' end
-  if expires > found.expires then redis.call('HSET', key, 'expires', expires) end
-  return found.token
+  local holder, token, over = lease_at(key)
+  if not holder then return 'corrupt' end
+  if holder ~= session or over <= now then return 'lost' end
+  if expires > over then redis.call('HSET', key, 'expires', expires) end
+  return token
 end
 
 -- Frees a lease and says so to whom waits. Its token stays. Deletes, because a server whose memory is full takes
@@ -90,9 +95,12 @@ local function free(key)
   redis.pcall('PUBLISH', key, 'released')
 end
 
--- Makes a membership that is there last at least until then, and answers 1; or 0.
+-- Makes a membership that is there last at least until then, and answers 1; or 0. In a group that is corrupt the
+-- session may be: its leases do not depend on that.
 local function extend_membership(key, session, expires)
-  local score = on(key, 'ZSCORE', session)
+  local score = redis.pcall('ZSCORE', key, session)
+  if is_wrong_type(score) then return 1 end
+  if type(score) == 'table' and score.err then error(score) end
   if not score or tonumber(score) <= now then return 0 end
   redis.call('ZADD', key, 'XX', 'GT', expires, session)
   return 1

@@ -8,8 +8,9 @@ mod database;
 mod launch;
 mod replica;
 mod sentinels;
+mod way;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 pub use self::cluster::{ClusterNode, Migration, RedisCluster};
 pub(crate) use self::command::{BOUND, command};
@@ -18,6 +19,7 @@ use self::{
     administered::{administered, replicated},
     configuration::Role,
     database::Database,
+    way::Way,
 };
 use crate::{
     APP_PASSWORD, Lacking, Options, Proxy, external,
@@ -37,6 +39,8 @@ pub struct Redis {
     options: Options,
     /// The way to the server that it replicates.
     link: Option<Arc<Proxy>>,
+    /// The way of everybody to it, where it has one that is known.
+    proxy: Option<Arc<Proxy>>,
     /// Ours for as long, in a server that runs already.
     _database: Option<Arc<Database>>,
 }
@@ -70,9 +74,10 @@ impl Redis {
         if let Some(url) = external::url_of(Kit::REDIS) {
             let (instance, database) = database::of_its_own(&url).await;
             let database = Some(Arc::new(database));
-            return Self { instance: Arc::new(instance), options, link: None, _database: database };
+            let instance = Arc::new(instance);
+            return Self { instance, options, link: None, proxy: None, _database: database };
         }
-        Self::of_ours(options, Role::Alone).await
+        Self::of_ours(Way::Direct, options, Role::Alone).await
     }
 
     /// One whose [`url`](Self::url) and [`address`](Self::address) take TLS only. The administrator's URL is
@@ -91,7 +96,7 @@ impl Redis {
         let instance = launch::start(folder, plain, &configuration).await;
         let url = format!("rediss://app:{APP_PASSWORD}@{address}");
         let instance = Instance { address, url, ..instance };
-        Self { instance: Arc::new(instance), options, link: None, _database: None }
+        Self { instance: Arc::new(instance), options, link: None, proxy: None, _database: None }
     }
 
     /// The file with the certificate of the authority that has signed the one of [`with_tls`](Self::with_tls):
@@ -134,11 +139,29 @@ impl Redis {
         Ok(())
     }
 
+    /// The way of clients, sentinels and replicas to one of [`Sentinels`](crate::Sentinels) behind proxies.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn proxy(&self) -> Lacking<Arc<Proxy>> {
+        self.proxy.clone().ok_or("this server was not started behind a proxy")
+    }
+
     /// One that never is a server that runs already.
-    async fn of_ours(options: Options, role: Role) -> Self {
+    async fn of_ours(way: Way, options: Options, role: Role) -> Self {
         let folder = launch::folder(options.durability);
-        let configuration = configuration::of(&options, &role);
-        let instance = launch::start(folder, Port::new(), &configuration).await;
-        Self { instance: Arc::new(instance), options, link: None, _database: None }
+        let port = Port::new();
+        let proxy = way.proxy_before(port.address()).await;
+        let mut configuration = configuration::of(&options, &role);
+        if let Some(proxy) = &proxy {
+            configuration.push_str(&format!("replica-announce-port {}\n", proxy.address().port()));
+        }
+        let instance = launch::start(folder, port, &configuration).await;
+        Self { instance: Arc::new(instance), options, link: None, proxy, _database: None }
+    }
+
+    /// Where sentinels and replicas find it.
+    fn announced(&self) -> SocketAddr {
+        self.proxy.as_ref().map_or(self.address(), |proxy| proxy.address())
     }
 }

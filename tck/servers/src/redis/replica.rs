@@ -8,6 +8,7 @@ use super::{
     Redis,
     command::{GLANCE, command},
     configuration::Role,
+    way::Way,
 };
 use crate::{Lacking, Proxy, external, wait::until};
 
@@ -27,7 +28,7 @@ impl Redis {
         // The administrator's way is never one of TLS.
         let link = Proxy::before(external::address_of(self.admin_url())).await;
         let role = Role::ReplicaOf { port: link.address().port() };
-        let replica = Self::of_ours(self.options.clone(), role).await;
+        let replica = Self::of_ours(Way::Direct, self.options.clone(), role).await;
         replica.wait_until_in_step().await;
         Ok(Self { link: Some(Arc::new(link)), ..replica })
     }

@@ -9,9 +9,9 @@ mod view;
 
 use std::sync::Arc;
 
+use self::setup::PRIMARIES;
 pub use self::{migration::Migration, node::ClusterNode};
-use self::{node::Way, setup::PRIMARIES};
-use super::launch;
+use super::{launch, way::Way};
 use crate::{Options, wait::until};
 
 /// A Redis Cluster of three primaries with a replica each, that shares nothing with other tests: always servers
@@ -47,7 +47,7 @@ impl RedisCluster {
     /// # Cancel safety
     /// Cancelled, nothing of it is left.
     pub async fn with(options: Options) -> Self {
-        Self::of(setup::start(&options, Way::Direct).await).await
+        Self::of(&options, Way::Direct).await
     }
 
     /// One with a [proxy](ClusterNode::proxy) before each server. Clients are led to the proxies, also by the
@@ -71,7 +71,7 @@ impl RedisCluster {
     /// # Cancel safety
     /// Cancelled, nothing of it is left.
     pub async fn behind_proxies_with(options: Options) -> Self {
-        Self::of(setup::start(&options, Way::Proxied).await).await
+        Self::of(&options, Way::Proxied).await
     }
 
     /// How the tested program finds it: three addresses, of the primaries as it was started.
@@ -144,11 +144,13 @@ impl RedisCluster {
         .await;
     }
 
-    async fn of(nodes: Vec<ClusterNode>) -> Self {
+    async fn of(options: &Options, way: Way) -> Self {
+        let nodes = setup::start(options, way).await;
         let announced: Vec<_> = nodes[..PRIMARIES].iter().map(ClusterNode::announced).collect();
         let (url, admin_url) = launch::urls("redis+cluster", &announced);
         let cluster = Self { nodes: nodes.into(), url, admin_url };
         cluster.wait_until_whole().await;
+        setup::settle(cluster.nodes(), options).await;
         cluster
     }
 

@@ -9,13 +9,6 @@ use crate::{
     redis::administered::{administered, replicated},
 };
 
-/// How others find a server.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
-    Direct,
-    Proxied,
-}
-
 /// A server of a [`RedisCluster`](crate::RedisCluster). Its URLs lead to it alone, and around its proxy.
 #[derive(Clone, Debug)]
 pub struct ClusterNode {
@@ -23,7 +16,7 @@ pub struct ClusterNode {
     pub(super) instance: Arc<Instance>,
     pub(super) proxy: Option<Arc<Proxy>>,
     /// Where servers speak to one another.
-    pub(super) _bus: Arc<Port>,
+    pub(super) bus: Arc<Port>,
 }
 
 verbs!(ClusterNode);

@@ -14,6 +14,7 @@ use super::{
     Redis,
     command::{GLANCE, command},
     launch,
+    way::Way,
 };
 use crate::{Options, wait::until};
 
@@ -51,7 +52,7 @@ impl Sentinels {
     /// # Cancel safety
     /// Cancelled, nothing of it is left.
     pub async fn with(options: Options) -> Self {
-        Self::of(options, Access::Open).await
+        Self::of(options, Access::Open, Way::Direct).await
     }
 
     /// With sentinels that answer only the users of [`url`](Self::url) and of the administrator.
@@ -62,7 +63,19 @@ impl Sentinels {
     /// # Cancel safety
     /// Cancelled, nothing of it is left.
     pub async fn with_passwords() -> Self {
-        Self::of(Options::new(), Access::Passwords).await
+        Self::of(Options::new(), Access::Passwords, Way::Direct).await
+    }
+
+    /// With a [proxy](Redis::proxy) before each server, to which the sentinels lead clients. Sentinels and
+    /// replicas go through it too: a primary whose proxy is broken is replaced.
+    ///
+    /// # Panics
+    /// If Redis is not there, or they do not know one another within a minute.
+    ///
+    /// # Cancel safety
+    /// Cancelled, nothing of it is left.
+    pub async fn behind_proxies() -> Self {
+        Self::of(Options::new(), Access::Open, Way::Proxied).await
     }
 
     /// How the tested program finds the primary: the sentinels' addresses, the user of the servers, who may ask
@@ -141,9 +154,9 @@ impl Sentinels {
         }
     }
 
-    async fn of(options: Options, access: Access) -> Self {
+    async fn of(options: Options, access: Access, way: Way) -> Self {
         let (options, own) = setup::divide(options);
-        let servers: Arc<[Redis]> = setup::servers(&options).await.into();
+        let servers: Arc<[Redis]> = setup::servers(&options, way).await.into();
         let sentinels: Arc<[Sentinel]> = setup::sentinels(&servers, &own, access).await.into();
         let addresses: Vec<_> = sentinels.iter().map(Sentinel::address).collect();
         let (url, _) = launch::urls("redis+sentinel", &addresses);
@@ -156,7 +169,7 @@ impl Sentinels {
         let asked = join_all(self.sentinels.iter().map(Sentinel::names)).await;
         let mut named = asked.into_iter().flatten();
         let first = named.next()?;
-        let found = self.servers.iter().find(|one| one.address().port() == first)?;
+        let found = self.servers.iter().find(|one| one.announced().port() == first)?;
         named.all(|one| one == first).then(|| found.clone())
     }
 }

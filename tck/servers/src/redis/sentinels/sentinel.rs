@@ -15,8 +15,8 @@ use crate::{
 
 /// One of the [`Sentinels`](crate::Sentinels), which has no data.
 ///
-/// One that was stopped, or whose clock was stepped, by more than two seconds distrusts itself: it does nothing for
-/// half a minute.
+/// One that was stopped, or whose clock was stepped, by more than two seconds distrusts itself: it does nothing
+/// for half a minute.
 #[derive(Clone, Debug)]
 pub struct Sentinel {
     pub(super) instance: Arc<Instance>,

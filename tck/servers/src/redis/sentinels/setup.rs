@@ -8,7 +8,7 @@ use super::Sentinel;
 use crate::{
     ADMIN_PASSWORD, APP_PASSWORD, Options,
     port::Port,
-    redis::{Redis, configuration::Role, launch},
+    redis::{Redis, configuration::Role, launch, way::Way},
 };
 
 /// What the sentinels call the primary.
@@ -17,8 +17,10 @@ pub(super) const NAME: &str = "main";
 /// Of sentinels, as many as must miss a primary are two.
 const SENTINELS: usize = 3;
 
-const RIGHTS: &str = "allchannels -@all +@connection +@pubsub -@dangerous +role +info +sentinel|get-master-addr-by-name \
-    +sentinel|master +sentinel|masters +sentinel|replicas +sentinel|slaves +sentinel|sentinels +sentinel|ckquorum";
+/// What the user may ask them.
+const RIGHTS: &str = "allchannels -@all +@connection +@pubsub -@dangerous +role +info +sentinel|ckquorum \
+    +sentinel|get-master-addr-by-name +sentinel|master +sentinel|masters +sentinel|replicas \
+    +sentinel|slaves +sentinel|sentinels";
 
 /// What only sentinels can be told.
 const THEIRS: [&str; 3] = ["down-after-milliseconds", "failover-timeout", "parallel-syncs"];
@@ -37,11 +39,11 @@ pub(super) fn divide(mut options: Options) -> (Options, Vec<(String, String)>) {
 }
 
 /// Starts a primary and two replicas.
-pub(super) async fn servers(options: &Options) -> Vec<Redis> {
-    let primary = Redis::of_ours(options.clone(), Role::Alone).await;
-    let port = primary.address().port();
+pub(super) async fn servers(options: &Options, way: Way) -> Vec<Redis> {
+    let primary = Redis::of_ours(way, options.clone(), Role::Alone).await;
+    let port = primary.announced().port();
     let replica = async || {
-        let replica = Redis::of_ours(options.clone(), Role::ReplicaOf { port }).await;
+        let replica = Redis::of_ours(way, options.clone(), Role::ReplicaOf { port }).await;
         replica.wait_until_in_step().await;
         replica
     };
@@ -56,23 +58,17 @@ pub(super) async fn sentinels(
     access: Access,
 ) -> Vec<Sentinel> {
     let seats: Vec<(String, Port)> = (0..SENTINELS).map(|_| (launch::new_id(), Port::new())).collect();
-    let configurations: Vec<String> = seats
-        .iter()
-        .map(|(id, _)| {
-            let others = seats.iter().filter(|(other, _)| other != id);
-            let mut text = format!("{}{}", users(access), watched(id, servers));
-            for (name, value) in settings {
-                line(&mut text, &format!("sentinel {name} {NAME} {value}"));
-            }
-            for (other, port) in others {
-                line(
-                    &mut text,
-                    &format!("sentinel known-sentinel {NAME} 127.0.0.1 {} {other}", port.number()),
-                );
-            }
-            text
-        })
-        .collect();
+    let configuration_of = |(id, _): &(String, Port)| {
+        let mut text = format!("{}{}", users(access), watched(id, servers));
+        for (name, value) in settings {
+            line(&mut text, &format!("sentinel {name} {NAME} {value}"));
+        }
+        for (other, port) in seats.iter().filter(|(other, _)| other != id) {
+            line(&mut text, &format!("sentinel known-sentinel {NAME} 127.0.0.1 {} {other}", port.number()));
+        }
+        text
+    };
+    let configurations: Vec<String> = seats.iter().map(configuration_of).collect();
     let starts = seats.into_iter().zip(configurations).map(async |((_, port), configuration)| {
         let instance = Arc::new(launch::start_sentinel(port, &configuration).await);
         Sentinel { instance }
@@ -99,7 +95,7 @@ user app on >{APP_PASSWORD} {RIGHTS}
 }
 
 fn watched(id: &str, servers: &[Redis]) -> String {
-    let port = |server: &Redis| server.address().port();
+    let port = |server: &Redis| server.announced().port();
     let mut text = format!(
         "sentinel myid {id}
 sentinel monitor {NAME} 127.0.0.1 {} 2

@@ -1,0 +1,57 @@
+//! Calls that are dropped before they are answered.
+
+use std::{future::Future, pin::pin, time::Duration};
+
+use simba_tck::Fixture;
+use tokio::time::timeout;
+
+use crate::{
+    Storage,
+    peer::{BOUND, LONG, Peer, eventually, names},
+};
+
+async fn abandon(call: impl Future, polls: u32, after: Duration) {
+    let mut call = pin!(call);
+    for _ in 0..polls {
+        let polled = futures_util::poll!(call.as_mut());
+        if polled.is_ready() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    // Dropped at whichever await it is by then.
+    let _ = timeout(after, call).await;
+}
+
+#[tokio::test]
+async fn calls_dropped_at_random_leave_nothing_stuck_and_no_connection_behind() {
+    let server = Storage::fresh().await;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    let (backend, all, group) = (mine.backend.clone(), names("n", 200), "g".parse().unwrap());
+    let mut operator = server.operators().await.remove(0);
+    for round in 0..300_u32 {
+        let (polls, after) = (round % 7, Duration::from_micros(u64::from(round * 7919 % 6007)));
+        let batch = &all[..1 + (round as usize * 31) % 200];
+        match round % 5 {
+            0 => abandon(backend.acquire(&mine.session, batch), polls, after).await,
+            1 => abandon(backend.keep_alive(&mine.session, LONG), polls, after).await,
+            2 => abandon(backend.join(&mine.session, &group), polls, after).await,
+            3 => abandon(backend.members(&group), polls, after).await,
+            _ => {
+                let owned = timeout(BOUND, mine.owned()).await.expect("the next call is answered");
+                let owned = owned.expect("the session lives");
+                abandon(backend.release(&mine.session, &owned), polls, after).await;
+            }
+        }
+    }
+    eventually("what was asked for is done, and connections are as few as ever", async || {
+        // Keep-alives, replicated calls and the others; and the operator.
+        operator.info("clients", "connected_clients").await <= 4
+    })
+    .await;
+    let owned = mine.owned().await.unwrap();
+    mine.backend.release(&mine.session, &owned).await.unwrap();
+    assert_eq!(mine.owned().await.unwrap(), []);
+    mine.acquire_all(&all).await;
+    assert_eq!(mine.owned().await.unwrap().len(), 200);
+}

@@ -1,0 +1,35 @@
+//! What an operator should change about a server.
+
+use simba_backends::{LeaseBackend, redis::RedisBackend};
+use simba_servers::{Options, Redis};
+
+async fn warnings(redis: &Redis) -> (Vec<String>, bool) {
+    let backend = RedisBackend::connect(redis.url()).await.unwrap_or_else(|error| panic!("{error:?}"));
+    (LeaseBackend::warnings(&backend).to_vec(), backend.capabilities().durable_tokens)
+}
+
+#[tokio::test]
+async fn settings_that_lose_tokens_are_warned_of_and_no_others() {
+    let redis = Redis::start().await;
+    assert_eq!(warnings(&redis).await, (vec![], true));
+    for policy in ["allkeys-lru", "volatile-ttl"] {
+        redis.execute(&["CONFIG", "SET", "maxmemory-policy", policy]).await.unwrap();
+        let (told, durable) = warnings(&redis).await;
+        assert!(
+            told.len() == 1 && told[0].contains("maxmemory-policy") && told[0].contains(policy),
+            "{told:?}"
+        );
+        assert!(told[0].contains("noeviction") && durable, "{told:?}");
+    }
+    redis.execute(&["CONFIG", "SET", "appendonly", "no"]).await.unwrap();
+    let (told, durable) = warnings(&redis).await;
+    assert!(told.len() == 2 && told[1].contains("appendonly yes") && !durable, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_how_it_is_set_is_taken_as_it_is() {
+    let redis = Redis::with(Options::new().set("appendonly", "no")).await;
+    redis.execute(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await.unwrap();
+    redis.execute(&["ACL", "SETUSER", "app", "-info", "-config"]).await.unwrap();
+    assert_eq!(warnings(&redis).await, (vec![], false), "what is not known is neither promised nor told");
+}

@@ -1,0 +1,6 @@
+//! What the contract's sentences leave to Redis, in each of its deployments.
+
+mod expiry;
+mod foreign;
+mod layout;
+mod scripts;
