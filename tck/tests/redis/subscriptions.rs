@@ -283,7 +283,7 @@ fn a_source_hears_on_when_the_runtime_that_listened_has_ended() {
 
 /// Wherever a lease is, and whichever node is listened to.
 #[tokio::test]
-async fn a_release_anywhere_in_a_cluster_is_heard_and_nobody_counts_waiters() {
+async fn a_release_anywhere_in_a_cluster_is_heard_once() {
     let cluster = RedisCluster::start().await;
     let prefix = "simba:";
     let other = Peer::open(cluster.url(), prefix).await;
@@ -297,13 +297,9 @@ async fn a_release_anywhere_in_a_cluster_is_heard_and_nobody_counts_waiters() {
         for name in &all {
             let holder = other.backend.inspect(name).await.unwrap().expect("it is held");
             other.release(name, holder.token).await;
-            assert_eq!(next(&mut *hints).await, Hint::Released { name: name.clone(), waiters: None });
+            let hint = next(&mut *hints).await;
+            assert!(matches!(&hint, Hint::Released { name: freed, .. } if freed == name), "{hint:?}");
             other.granted(name).await;
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a figure is printed; no lease is measured")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
 }
