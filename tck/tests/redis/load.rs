@@ -8,7 +8,7 @@ use simba_tck::Fixture;
 use crate::{
     Storage,
     peer::{LONG, Peer, names, now},
-    redis_kit::operator::Operator,
+    redis_kit::{deployment::Deployment, operator::Operator},
 };
 
 /// What the scripts have taken of the server's time since this was asked last, and how many they were.
@@ -96,6 +96,7 @@ async fn tell(what: &str, operator: &mut Operator) -> Duration {
 #[tokio::test]
 async fn ten_thousand_leases_hold_the_server_up_for_moments_only() {
     let server = Storage::fresh().await;
+    server.place.own().unwrap();
     let mut operator = server.operators().await.remove(0);
     operator.run("CONFIG SET slowlog-log-slower-than 1000").await;
     raw(&mut operator).await;

@@ -124,15 +124,6 @@ impl Server {
         self.ask::<Vec<String>>(&["PUBSUB", "CHANNELS", &format!("{}*", self.prefix)]).await.len()
     }
 
-    /// The connections that are subscribed. Tests that share a server have each a database.
-    async fn listeners(&self) -> Vec<String> {
-        let (_, database) = self.redis.url().rsplit_once('/').unwrap_or_default();
-        let database = format!("db={} ", database.parse().unwrap_or(0_u32));
-        let all: String = self.ask(&["CLIENT", "LIST", "TYPE", "pubsub"]).await;
-        let ours = all.lines().filter(|line| line.contains(&database));
-        ours.filter_map(|line| Some(line.strip_prefix("id=")?.split_once(' ')?.0.to_owned())).collect()
-    }
-
     async fn subscribed(&self, count: usize) {
         eventually("all is subscribed to", async || self.channels().await == count).await;
     }
@@ -301,9 +292,4 @@ async fn a_release_anywhere_in_a_cluster_is_heard_and_nobody_counts_waiters() {
             other.granted(name).await;
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a figure is printed; no lease is measured")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
 }
