@@ -156,6 +156,14 @@ impl Crew {
         self.line(|line| line.pid == pid && line.text.starts_with(start)).await
     }
 
+    /// Waits for a line that may have been said already.
+    pub(crate) async fn finds(&mut self, wanted: impl Fn(&Line) -> bool) -> Line {
+        match self.heard().iter().find(|line| wanted(line)) {
+            Some(line) => line.clone(),
+            None => self.line(wanted).await,
+        }
+    }
+
     /// Everything that was said until now.
     pub(crate) fn heard(&mut self) -> &[Line] {
         while let Ok(line) = self.lines.try_recv() {

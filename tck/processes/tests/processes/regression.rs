@@ -60,17 +60,11 @@ impl Cast {
     /// Waits for the first term after that time, whoever has it, and checks what its process was told before.
     async fn next(&mut self, since: Duration) {
         let is_next = |line: &Line| line.at > since && is_elected(line);
-        let heard = self.crew.heard().iter().find(|line| is_next(line)).cloned();
-        self.leader = match heard {
-            Some(line) => line,
-            None => self.crew.line(is_next).await,
-        };
+        self.leader = self.crew.finds(is_next).await;
         let (pid, token) = (self.leader.pid, self.token());
         let start = format!("event Elected {{ name: \"leader\", token: {token} }}");
         let is_event = |line: &Line| line.at > since && line.pid == pid && line.text.starts_with(&start);
-        if !self.crew.heard().iter().any(is_event) {
-            self.crew.line(is_event).await;
-        }
+        self.crew.finds(is_event).await;
         let said = self.crew.heard().iter().filter(|line| line.at > since && line.pid == pid);
         let told = said
             .take_while(|line| !is_event(line))

@@ -26,7 +26,8 @@ pub(super) enum Role {
 /// now and then be another second until the first `WAIT` counts it.
 pub(super) fn of(options: &Options, role: &Role) -> String {
     let fsync = match options.durability {
-        Durability::Process => "everysec",
+        // With "everysec" nothing is written while the disk takes its time, and a SIGKILL loses it.
+        Durability::Process => "no",
         Durability::Machine => "always",
     };
     let mut text = format!(
