@@ -53,6 +53,7 @@ struct Round {
     longest: Duration,
 }
 
+#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 async fn round(server: &Storage, operator: &mut Operator) -> Round {
     let mine = Peer::open(server.connect().await, LONG).await;
     let all = names("n", 10_000);
@@ -85,6 +86,7 @@ async fn round(server: &Storage, operator: &mut Operator) -> Round {
     Round { acquired_in, kept_in, longest }
 }
 
+#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 async fn tell(what: &str, operator: &mut Operator) -> Duration {
     let (calls, used) = usage(operator).await;
     println!("10,000 leases {what}: {calls} scripts, {used:?} of the server's time");

@@ -14,6 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other events are not looked at")]
 async fn tokens_that_are_flushed_while_known_are_missed_before_the_next_term() {
     let server = Storage::fresh().await;
     let key = keys::lease("job");
