@@ -111,7 +111,7 @@ async fn ten_thousand_leases_hold_the_server_up_for_moments_only() {
     let acquired_in = rounds.iter().map(|round| round.acquired_in).min().unwrap();
     assert!(acquired_in < Duration::from_secs(2), "10,000 leases are acquired in {acquired_in:?}");
     let kept_in = rounds.iter().map(|round| round.kept_in).min().unwrap();
-    assert!(kept_in <= Duration::from_millis(40).max(plain * 3), "a keep-alive takes {kept_in:?}");
+    assert!(kept_in <= Duration::from_millis(40).max(plain * 4), "a keep-alive takes {kept_in:?}");
     let longest = rounds.iter().map(|round| round.longest).min().unwrap();
-    assert!(longest <= Duration::from_millis(10).max(plain / 2), "the longest script takes {longest:?}");
+    assert!(longest <= Duration::from_millis(10).max(plain), "the longest script takes {longest:?}");
 }
