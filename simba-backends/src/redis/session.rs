@@ -183,7 +183,10 @@ impl Extension<'_> {
             return Err(BackendError::timeout("what the session had left is over"));
         }
         let limit = self.backend.limit_of_part(self.lease).min(left);
-        self.backend.server().run_replicated(Lane::KeepAlive, &call(left.as_millis()), limit).await
+        // Whole milliseconds, and one more for the part of one that the other server's clock has cut off: no lease
+        // ends before its session.
+        let millis = left.as_micros().div_ceil(1000) + 1;
+        self.backend.server().run_replicated(Lane::KeepAlive, &call(millis), limit).await
     }
 
     /// Takes what is not held out of the index. If that fails the next keep-alive does it.

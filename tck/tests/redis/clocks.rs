@@ -72,6 +72,7 @@ async fn a_clock_an_hour_back_from_now_on_grants_nothing_twice() {
 }
 
 #[tokio::test]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other events are not looked at")]
 async fn a_step_revokes_is_told_and_tokens_rise() {
     let server = Storage::fresh().await;
     let config = SimbaConfig::builder().lease(Duration::from_secs(3)).build().unwrap();

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use simba_actors::{Simba, SimbaConfig};
-use simba_backends::{Hint, HintSource, LeaseName, redis::RedisBackend};
+use simba_backends::{Acquisition, Hint, HintSource, LeaseName, redis::RedisBackend};
 use simba_tck::Fixture;
 use tokio::{
     sync::mpsc,
@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     Storage,
     peer::{BOUND, LONG, Peer, eventually, hinted, listening, name, names, next, now},
-    redis_kit::{keys, operator::Operator},
+    redis_kit::{deployment::Deployment, keys, operator::Operator},
     rival::Child,
 };
 
@@ -191,6 +191,7 @@ async fn with_every_message_dropped_a_candidate_looks_at_its_regular_time() {
             assert_eq!(timeout(BOUND, heard.recv()).await.unwrap(), Some(0));
         }
     }
+    server.place.own().unwrap();
     let mut operator = server.operators().await.remove(0);
     eventually("the other waits", async || subscribers(&mut operator, &name("job")).await == 1).await;
     operator.run("ACL SETUSER app -publish").await;
@@ -217,9 +218,19 @@ async fn two_processes_hand_over_by_hint() {
         hints.want(&n);
         let begun = now();
         there.tell(&format!("release {theirs} {n} {token}")).await;
-        hinted(&mut *hints, &n).await;
-        heard.push(begun.elapsed());
-        let ours = mine.granted(&n).await;
+        let ours = loop {
+            hinted(&mut *hints, &n).await;
+            let hint = begun.elapsed();
+            match mine.acquire(&n).await {
+                Acquisition::Granted { token, .. } => {
+                    heard.push(hint);
+                    break token;
+                }
+                // It was of our own release, before it was taken there.
+                Acquisition::Held { .. } => {}
+                other @ (Acquisition::AlreadyOwned { .. } | Acquisition::Failed(_)) => panic!("{other:?}"),
+            }
+        };
         taken.push(begun.elapsed());
         assert_eq!(there.answer().await, "done");
         hints.unwant(&n);

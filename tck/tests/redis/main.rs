@@ -7,7 +7,7 @@
 mod races;
 
 mod clocks;
-mod futures;
+mod connections;
 mod hints;
 mod load;
 #[allow(dead_code, reason = "the tests of other storages use the rest")]

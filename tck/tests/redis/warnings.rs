@@ -3,6 +3,13 @@
 use simba_backends::{LeaseBackend, redis::RedisBackend};
 use simba_servers::{Options, Redis};
 
+/// One whose settings may be changed: nobody else uses it.
+async fn own(options: Options) -> Redis {
+    let redis = Redis::with(options).await;
+    assert!(redis.pid().is_some(), "the settings of a server that was there before are left alone");
+    redis
+}
+
 async fn warnings(redis: &Redis) -> (Vec<String>, bool) {
     let backend = RedisBackend::connect(redis.url()).await.unwrap_or_else(|error| panic!("{error:?}"));
     (LeaseBackend::warnings(&backend).to_vec(), backend.capabilities().durable_tokens)
@@ -10,7 +17,7 @@ async fn warnings(redis: &Redis) -> (Vec<String>, bool) {
 
 #[tokio::test]
 async fn settings_that_lose_tokens_are_warned_of_and_no_others() {
-    let redis = Redis::start().await;
+    let redis = own(Options::new()).await;
     assert_eq!(warnings(&redis).await, (vec![], true));
     for policy in ["allkeys-lru", "volatile-ttl"] {
         redis.execute(&["CONFIG", "SET", "maxmemory-policy", policy]).await.unwrap();
@@ -28,7 +35,7 @@ async fn settings_that_lose_tokens_are_warned_of_and_no_others() {
 
 #[tokio::test]
 async fn a_server_that_does_not_say_how_it_is_set_is_taken_as_it_is() {
-    let redis = Redis::with(Options::new().set("appendonly", "no")).await;
+    let redis = own(Options::new().set("appendonly", "no")).await;
     redis.execute(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await.unwrap();
     redis.execute(&["ACL", "SETUSER", "app", "-info", "-config"]).await.unwrap();
     assert_eq!(warnings(&redis).await, (vec![], false), "what is not known is neither promised nor told");

@@ -35,6 +35,7 @@ impl End {
 }
 
 /// The server at place 1 ends; the session is at `home`.
+#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 async fn a_primary_ends(end: End, home: usize) {
     let server: Storage = Server::of(Clustered::alert().await);
     let nodes = server.place.cluster.nodes();

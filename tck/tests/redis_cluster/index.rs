@@ -25,7 +25,9 @@ async fn ever_new_names_let_no_index_grow_for_ever() {
             .into_iter()
             .map(|(name, answer)| match answer {
                 simba_backends::Acquisition::Granted { token, .. } => (name, token),
-                other => panic!("{name}: {other:?}"),
+                simba_backends::Acquisition::AlreadyOwned { .. }
+                | simba_backends::Acquisition::Held { .. }
+                | simba_backends::Acquisition::Failed(_) => panic!("{name}: {answer:?}"),
             })
             .collect();
         mine.backend.release(&mine.session, &leases).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simba_backends::{Acquisition, KeepAlive, LeaseName};
+use simba_backends::{Acquired, Acquisition, ErrorKind, KeepAlive, LeaseName};
 use simba_tck::Fixture;
 use tokio::time::timeout;
 
@@ -56,7 +56,9 @@ async fn names_at_a_silent_server_are_unknown_and_all_others_go_on() {
                     mine.release(&name, token).await;
                 }
                 Acquisition::Failed(_) => assert!(lost.contains(&name), "{name}"),
-                other => panic!("{name}: {other:?}"),
+                other @ (Acquisition::AlreadyOwned { .. } | Acquisition::Held { .. }) => {
+                    panic!("{name}: {other:?}")
+                }
             }
         }
         proxy.heal().await;
@@ -114,11 +116,11 @@ async fn a_grant_that_comes_when_its_session_is_dead_ends_by_itself_within_a_lea
     let taken = timeout(BOUND, async {
         loop {
             match other.backend.acquire(&other.session, std::slice::from_ref(&n)).await {
-                Ok(simba_backends::Acquired::Answers(answers)) => match &answers[0].1 {
+                Ok(Acquired::Answers(answers)) => match &answers[0].1 {
                     Acquisition::Granted { .. } => return,
                     Acquisition::Held { free_in } => longest = longest.max(free_in.unwrap()),
                     Acquisition::Failed(_) => {}
-                    other => panic!("{other:?}"),
+                    other @ Acquisition::AlreadyOwned { .. } => panic!("{other:?}"),
                 },
                 other => println!("{other:?}"),
             }
@@ -128,4 +130,33 @@ async fn a_grant_that_comes_when_its_session_is_dead_ends_by_itself_within_a_lea
     taken.await.expect("it can be taken");
     assert!(longest <= lease, "the dead hold it for {longest:?}");
     println!("taken {:?} after the late grant, of which the dead held {longest:?}", healed.elapsed());
+}
+
+/// One server answers at once, another not while the session lives: what the first granted would never be listed.
+#[tokio::test]
+async fn grants_that_are_complete_only_when_the_session_is_dead_are_given_back() {
+    let server = Storage::fresh().await;
+    let backend = server.connect().await;
+    let lease = Duration::from_secs(6);
+    let other = session_at(&backend, 2, LONG).await;
+    let asked = [names_at(2, 1), names_at(1, 1)].concat();
+    let proxy = server.place.cluster.nodes()[1].proxy().unwrap();
+    for _ in 0..4 {
+        let mine = session_at(&backend, 0, lease).await;
+        // From here on it has less left than a part may take.
+        tokio::time::sleep(lease * 7 / 8).await;
+        proxy.black_hole().await;
+        let answer = mine.backend.acquire(&mine.session, &asked).await;
+        proxy.heal().await;
+        match answer {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}"),
+            // The machine stood still meanwhile.
+            Ok(Acquired::Expired) => continue,
+            Ok(Acquired::Answers(answers)) => panic!("the session is dead: {answers:?}"),
+        }
+        assert_eq!(other.holder(&asked[0]).await, None, "it was given back");
+        other.granted(&asked[0]).await;
+        return;
+    }
+    panic!("the session is always dead before it asks");
 }

@@ -83,7 +83,9 @@ async fn try_for(rival: Peer, names: Vec<LeaseName>, over: Arc<AtomicBool>) {
 pub(crate) async fn taken(peer: &Peer, names: &[LeaseName]) -> Vec<(LeaseName, Token)> {
     let answers = peer.acquire_all(names).await.into_iter().map(|(name, answer)| match answer {
         Acquisition::Granted { token, .. } => (name, token),
-        other => panic!("{name}: {other:?}"),
+        Acquisition::AlreadyOwned { .. } | Acquisition::Held { .. } | Acquisition::Failed(_) => {
+            panic!("{name}: {answer:?}")
+        }
     });
     let mut taken: Vec<_> = answers.collect();
     taken.sort();

@@ -62,7 +62,7 @@ impl<D: Deployment, C: Custom<D>> Server<D, C> {
     }
 
     pub(crate) fn builder(&self) -> RedisBuilder {
-        RedisBackend::builder(&self.breakable_url()).unwrap()
+        builder(&self.breakable_url())
     }
 
     pub(crate) async fn backend(&self) -> RedisBackend {
@@ -119,8 +119,12 @@ impl<D: Deployment, C: Custom<D>> Server<D, C> {
 
 /// A client of the server, in whichever process.
 pub(crate) async fn connect(url: &str) -> Arc<dyn LeaseBackend> {
-    let builder = RedisBackend::builder(url).unwrap();
-    Arc::new(builder.connect().await.unwrap_or_else(|error| panic!("{error:?}")))
+    Arc::new(builder(url).connect().await.unwrap_or_else(|error| panic!("{error:?}")))
+}
+
+/// Patient enough for a machine that is busy with other things.
+fn builder(url: &str) -> RedisBuilder {
+    RedisBackend::builder(url).unwrap().call_timeout(Duration::from_secs(4))
 }
 
 fn possible<T>(power: Power, done: Lacking<T>) -> Result<T, Lack> {

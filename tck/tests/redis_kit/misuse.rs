@@ -28,19 +28,28 @@ pub(super) async fn all<D: Deployment, C: Custom<D>>(server: &Server<D, C>) -> V
     found[0].secret = Some("wr0ng".to_owned());
     let nobody = url.replace("app:", "nobody:");
     found.push(refused("an unknown user", &nobody, ErrorKind::Unauthorized, "user and password").await);
+    if server.place.own().is_ok() {
+        found.extend(limits(server).await);
+    }
+    for (situation, url, remedy) in server.place.mistaken_urls() {
+        found.push(refused(situation, &url, ErrorKind::Config, remedy).await);
+    }
+    found.extend(foreign_data(server).await);
+    found
+}
+
+/// Users of their own, so they need a server of its own.
+async fn limits<D: Deployment, C: Custom<D>>(server: &Server<D, C>) -> Vec<Misuse> {
+    let mut found = Vec::new();
     for (number, (situation, limit, remedy)) in LIMITS.into_iter().enumerate() {
         let user = format!("limited{number}");
         for admin in server.place.all() {
             let rights = format!("ACL SETUSER {user} on >{APP_PASSWORD} ~simba:* &simba:* +@all {limit}");
             Operator::at(&admin).await.run(&rights).await;
         }
-        let limited = url.replace("app:", &format!("{user}:"));
-        found.push(refused(situation, &limited, ErrorKind::Unauthorized, remedy).await);
+        let url = server.url().replace("app:", &format!("{user}:"));
+        found.push(refused(situation, &url, ErrorKind::Unauthorized, remedy).await);
     }
-    for (situation, url, remedy) in server.place.mistaken_urls() {
-        found.push(refused(situation, &url, ErrorKind::Config, remedy).await);
-    }
-    found.extend(foreign_data(server).await);
     found
 }
 

@@ -2,5 +2,6 @@
 
 mod expiry;
 mod foreign;
+mod futures;
 mod layout;
 mod scripts;

@@ -20,6 +20,7 @@ async fn replicated(master: &Redis) {
     assert_eq!(operator.ask::<u32>("WAIT 2 30000").await, 2);
 }
 
+#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 async fn a_master_is_replaced(how: impl AsyncFn(&Redis), after: impl AsyncFn(&Redis)) {
     let server: Storage = Server::of(Watched::alert().await);
     let sentinels = &server.place.sentinels;

@@ -53,7 +53,9 @@ async fn a_foreign_lease_is_named_and_left_and_the_others_of_the_call_go_on() {
             .into_iter()
             .map(|(name, answer)| match answer {
                 Acquisition::Granted { token, .. } => (name, token),
-                other => panic!("{name} beside {command}: {other:?}"),
+                Acquisition::AlreadyOwned { .. } | Acquisition::Held { .. } | Acquisition::Failed(_) => {
+                    panic!("{name} beside {command}: {answer:?}")
+                }
             })
             .collect();
         told(&mine.backend.inspect(&all[2]).await.unwrap_err(), &key);

@@ -68,14 +68,16 @@ impl Course<'_> {
             match acquired {
                 Acquired::Answers(mut answers) => match answers.remove(0).1 {
                     Acquisition::Failed(error) => Err(error),
-                    answer => Ok(answer),
+                    answer @ (Acquisition::Granted { .. }
+                    | Acquisition::AlreadyOwned { .. }
+                    | Acquisition::Held { .. }) => Ok(answer),
                 },
                 Acquired::Expired => panic!("{} has expired", self.session),
             }
         });
         match answer.await {
             Acquisition::Granted { token, .. } | Acquisition::AlreadyOwned { token, .. } => token,
-            other => panic!("{other:?}"),
+            other @ (Acquisition::Held { .. } | Acquisition::Failed(_)) => panic!("{other:?}"),
         }
     }
 
