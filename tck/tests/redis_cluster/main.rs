@@ -2,9 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+mod clocks;
+mod failover;
+mod index;
+mod migration;
+mod parts;
 #[allow(dead_code, reason = "the tests of other storages use the rest")]
 #[path = "../postgres/peer.rs"]
 mod peer;
+mod places;
 #[path = "../processes/mod.rs"]
 mod processes;
 #[allow(dead_code, reason = "the other deployments use the rest")]
@@ -12,6 +18,7 @@ mod processes;
 mod redis_kit;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod traffic;
 
 use redis_kit::{fixture, fixture::Server, ways::Clustered};
 

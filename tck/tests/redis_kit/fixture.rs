@@ -47,6 +47,11 @@ pub(crate) struct Server<D: Deployment, C: Custom<D> = Usual> {
 }
 
 impl<D: Deployment, C: Custom<D>> Server<D, C> {
+    /// One that was started in another way.
+    pub(crate) fn of(place: D) -> Self {
+        Self { place, _kept: Box::new(()), custom: PhantomData }
+    }
+
     /// Past everything that breaks.
     pub(crate) fn url(&self) -> String {
         format!("{}{}", self.place.url(), C::parameters())
