@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
 use redis::Value;
 use tracing::debug;
 
@@ -10,11 +9,11 @@ use super::{
     RedisBackend,
     known::Change,
     node::Lane,
-    parts::{MOST, Part, parts},
+    parts::{MOST, Part, all, parts},
     reply::{self, is_expired, left, list, parsed, span, text, unreadable},
     script::{self, Call},
     server::Server,
-    session::{AT_ONCE, corrupt, describe},
+    session::{corrupt, describe},
 };
 use crate::{
     Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token, clock::since_boot,
@@ -105,7 +104,7 @@ async fn acquire_by_slot(
     let keys = backend.keys();
     let parts = parts(backend.server(), names.iter().cloned(), |name| keys.lease(name));
     let calls = parts.into_iter().map(|part| attempt.grant(part));
-    let answers: Vec<_> = stream::iter(calls).buffer_unordered(AT_ONCE).concat().await;
+    let answers: Vec<_> = all(calls).await.concat();
     if attempt.left().is_zero() {
         attempt.undo(&answers).await;
         return Err(BackendError::timeout(format!(
@@ -207,7 +206,7 @@ pub(super) async fn release(
         let answer = release_part(backend, session, &part).await;
         (part.items, answer)
     });
-    let answers: Vec<_> = stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;
+    let answers: Vec<_> = all(calls).await;
     let mut releases = Vec::with_capacity(leases.len());
     for (leases, answer) in answers {
         match answer {

@@ -1,7 +1,9 @@
 //! Which keys travel in one call: on a cluster those of one hash slot, and nowhere so many that their script holds
 //! up the server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, future::Future};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
 
 use super::{key, server::Server};
 
@@ -43,4 +45,10 @@ pub(super) fn parts<T>(
     }
     full.extend(open.into_values().filter(|part| !part.items.is_empty()));
     full
+}
+
+/// Runs the calls of all parts at once: those to a server that does not answer hold up no others. Each waits its turn
+/// on its server's connection.
+pub(super) async fn all<F: Future>(calls: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    calls.into_iter().collect::<FuturesUnordered<_>>().collect().await
 }

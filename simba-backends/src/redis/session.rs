@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
 use redis::Value;
 use tracing::debug;
 
 use super::{
     RedisBackend,
     node::Lane,
-    parts::{MOST, Part, parts},
+    parts::{MOST, Part, all, parts},
     reply::{self, is_expired, left, list, names, parsed, span, text, unreadable},
     script::{self, Call},
     server::Server,
@@ -17,9 +16,6 @@ use super::{
 use crate::{
     BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token, clock::since_boot,
 };
-
-/// How many calls of one keep-alive or acquire are under way at once.
-pub(super) const AT_ONCE: usize = 256;
 
 /// A lease in milliseconds, as scripts get it.
 pub(super) fn millis(lease: Duration) -> Result<u64, BackendError> {
@@ -158,7 +154,7 @@ impl Extension<'_> {
             let answer = answer.await;
             (names, answer)
         });
-        stream::iter(calls).buffer_unordered(AT_ONCE).collect().await
+        all(calls).await
     }
 
     /// Those in which the session still is. One that did not answer counts: it may be.
@@ -178,7 +174,7 @@ impl Extension<'_> {
                 .map(|(_, group)| group)
                 .collect::<Vec<_>>()
         });
-        stream::iter(calls).buffer_unordered(AT_ONCE).concat().await
+        all(calls).await.concat()
     }
 
     async fn extend(&self, call: impl FnOnce(u128) -> Call) -> Result<Value, BackendError> {
@@ -256,7 +252,7 @@ async fn free(
         let call = Call::new(&script::FREE).keys(keys).arg(session).arg(leases);
         backend.server().run(Lane::Others, &call, backend.limit()).await
     });
-    let answers: Vec<_> = stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;
+    let answers: Vec<_> = all(calls).await;
     // All were sent; one that failed makes the whole close be done again.
     answers.into_iter().try_for_each(|answer| answer.map(|_| ()))
 }
@@ -276,8 +272,7 @@ pub(super) async fn describe(
             answers.iter().map(|said| text(said).map(|said| Metadata::try_from(said).unwrap_or_default()));
         Ok(sessions.into_iter().zip(said).collect::<Vec<_>>())
     });
-    let answers: Vec<Result<Vec<_>, BackendError>> =
-        stream::iter(calls).buffer_unordered(AT_ONCE).collect().await;
+    let answers: Vec<Result<Vec<_>, BackendError>> = all(calls).await;
     let mut described = Vec::new();
     for answer in answers {
         described.extend(answer?);

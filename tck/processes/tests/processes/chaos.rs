@@ -47,8 +47,8 @@ async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(
 fn run(storage: &Storage) -> Duration {
     match storage {
         Storage::Sqlite(_) => Duration::from_secs(30),
-        Storage::Postgres(_) | Storage::MySql(_) | Storage::Cluster(_) => Duration::from_secs(12),
-        Storage::Redis(_) | Storage::Sentinels(_) => Duration::from_secs(8),
+        Storage::Postgres(_) | Storage::MySql(_) => Duration::from_secs(12),
+        Storage::Redis(_) | Storage::Sentinels(_) | Storage::Cluster(_) => Duration::from_secs(9),
     }
 }
 

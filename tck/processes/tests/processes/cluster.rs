@@ -11,7 +11,7 @@ use crate::{
     testimony::{Leading, Testimony},
 };
 
-const MOVING: Duration = Duration::from_secs(5);
+const MOVING: Duration = Duration::from_secs(4);
 
 const LEADER: &str = "simba:lease:{leader}";
 const COUNTER: &str = "simba:lease:{counter}";

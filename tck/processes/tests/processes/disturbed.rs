@@ -10,7 +10,7 @@ use crate::{
     storage::{Storage, on},
 };
 
-const DISTURBED: Duration = Duration::from_secs(4);
+const DISTURBED: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(150);
 
 on!([redis, redis_cluster][scripts_are_forgotten_and_clients_cut_off_and_no_term_is_lost]);

@@ -59,6 +59,25 @@ async fn a_url_that_names_no_storage() {
     refuses("sqlite://simba.db?mode=ro", "takes none").await;
 }
 
+/// Nobody listens on these ports who is not root.
+#[tokio::test]
+async fn a_url_that_leads_to_no_redis() {
+    for (rest, part) in [
+        ("://", "write redis://user:password@host:6379/0"),
+        ("://app:GUESS@host:port", "cannot be read"),
+        ("://app:GUESS/x@127.0.0.1:1", "write %2F for /"),
+        ("://127.0.0.1:1?fast=GUESS", "it takes prefix, wait_replicas"),
+        ("://app:GUESS@127.0.0.1:1", "redis at 127.0.0.1:1 cannot be reached"),
+        ("+sentinel://app:GUESS@127.0.0.1:1", "host:26379/MASTER"),
+        ("+sentinel://app:GUESS@127.0.0.1:1,127.0.0.1:2/main", "cannot be reached"),
+        ("+cluster://app:GUESS@127.0.0.1:1/1", "cannot be read"),
+        ("+cluster://app:GUESS@127.0.0.1:1,127.0.0.1:2", "redis cluster at 127.0.0.1:1, 127.0.0.1:2"),
+        ("+cluster://app:GUESS@127.0.0.1:1?wait_replicas=1", "not available on a cluster"),
+    ] {
+        refuses(&format!("redis{}", rest.replace("GUESS", GUESS)), part).await;
+    }
+}
+
 #[tokio::test]
 async fn a_path_that_cannot_be_written() {
     let scratch = Scratch::new();

@@ -1,5 +1,7 @@
 //! A slot on its way from one primary to another.
 
+use std::collections::BTreeSet;
+
 use redis::FromRedisValue;
 
 use super::{ClusterNode, RedisCluster, view::View};
@@ -100,6 +102,7 @@ impl Migration {
     /// # Cancel safety
     /// Cancelled, some may know it.
     pub async fn end(self) {
+        self.wait_for_epochs().await;
         let number = self.slot.to_string();
         let told = ["CLUSTER", "SETSLOT", &number, "NODE", self.to.id()];
         // In this order a slot is never without a primary.
@@ -115,6 +118,19 @@ impl Migration {
             let knows =
                 |view: &View| view.primaries().any(|one| one.id == self.to.id() && one.has(self.slot));
             views.iter().all(|(_, view)| knows(view)).then_some(())
+        })
+        .await;
+    }
+
+    /// The new primary is believed by all only with an epoch above the old one's, and takes one above those that it
+    /// knows of: after another slot was moved a moment ago, these may be too few.
+    async fn wait_for_epochs(&self) {
+        until("all servers know one another's epochs", || async {
+            let views = self.cluster.views().await;
+            let mut epochs = views.iter().map(|(_, view)| view.epochs());
+            let first = epochs.next()?;
+            let distinct = first.values().collect::<BTreeSet<_>>().len() == first.len();
+            (distinct && epochs.all(|other| other == first)).then_some(())
         })
         .await;
     }

@@ -1,6 +1,6 @@
 //! What one server thinks of the cluster, as `CLUSTER NODES` tells it.
 
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use futures_util::future::join_all;
 use redis::FromRedisValue;
@@ -28,6 +28,11 @@ impl View {
     pub(super) fn primaries(&self) -> impl Iterator<Item = &Member> + Clone {
         let serves = |one: &&Member| one.is("master") && !one.is("fail") && !one.slots.is_empty();
         self.members.iter().filter(serves)
+    }
+
+    /// The primaries' epochs.
+    pub(super) fn epochs(&self) -> BTreeMap<&str, u64> {
+        self.primaries().map(|one| (&*one.id, one.epoch)).collect()
     }
 
     /// Whether that one serves slots.
