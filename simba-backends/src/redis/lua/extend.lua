@@ -4,9 +4,9 @@
 --
 -- Answers for each its token, 'lost' or 'corrupt'.
 local answers = {}
-local index = KEYS[#ARGV - 1]
+local session, expires, index = ARGV[1], now + ARGV[2], KEYS[#ARGV - 1]
 for i = 1, #ARGV - 2 do
-  answers[i] = extend(KEYS[i], ARGV[1], now + ARGV[2])
+  answers[i] = extend(KEYS[i], session, expires)
   if index and answers[i] == 'lost' then redis.call('SREM', index, ARGV[i + 2]) end
 end
 return answers
