@@ -46,8 +46,9 @@ async fn with_tls_an_authority_of_ones_own_is_trusted_when_it_is_given_and_not_b
 async fn a_server_that_speaks_no_tls_is_told_of() {
     let server = Storage::fresh().await;
     let error = RedisBackend::connect(&server.url().replace("redis://", "rediss://")).await.unwrap_err();
-    assert_eq!(error.outcome(), Outcome::NotApplied, "{error:?}");
-    assert!(matches!(error.kind(), ErrorKind::Config | ErrorKind::Unavailable), "{error:?}");
+    // It waits for the rest of what it takes for a command.
+    let fits = matches!(error.kind(), ErrorKind::Config | ErrorKind::Unavailable | ErrorKind::Timeout);
+    assert!(fits && error.outcome() == Outcome::NotApplied, "{error:?}");
 }
 
 #[tokio::test]

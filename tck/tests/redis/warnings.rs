@@ -1,5 +1,6 @@
 //! What an operator should change about a server.
 
+use simba_actors::{Simba, SimbaEvent};
 use simba_backends::{LeaseBackend, redis::RedisBackend};
 use simba_servers::{Options, Redis};
 
@@ -31,6 +32,19 @@ async fn settings_that_lose_tokens_are_warned_of_and_no_others() {
     redis.execute(&["CONFIG", "SET", "appendonly", "no"]).await.unwrap();
     let (told, durable) = warnings(&redis).await;
     assert!(told.len() == 2 && told[1].contains("appendonly yes") && !durable, "{told:?}");
+}
+
+#[tokio::test]
+async fn each_subscriber_is_told_of_the_warnings_first() {
+    let redis = own(Options::new().set("appendonly", "no")).await;
+    let simba = Simba::connect(redis.url()).await.unwrap();
+    for _ in 0..2 {
+        let Some(SimbaEvent::StorageWarning { message }) = simba.events().next().await else {
+            panic!("no warning")
+        };
+        assert!(message.contains("appendonly yes"), "{message}");
+    }
+    simba.close().await.unwrap();
 }
 
 #[tokio::test]
