@@ -72,10 +72,6 @@ impl Cast {
         let told = told.unwrap_or_else(|| panic!("nobody told {pid} that tokens went back"));
         println!("{}; {}", told.text, self.leader.text);
     }
-
-    async fn close(&mut self) {
-        self.crew.close().await;
-    }
 }
 
 fn is_elected(line: &Line) -> bool {
@@ -92,7 +88,11 @@ async fn everything_is_deleted_under_a_leader(storage: Storage) {
                 node.execute(&["FLUSHALL"]).await.unwrap();
             }
         }
-        _ => storage.order(&["FLUSHALL"]).await,
+        Storage::Sqlite(_)
+        | Storage::Postgres(_)
+        | Storage::MySql(_)
+        | Storage::Redis(_)
+        | Storage::Sentinels(_) => storage.order(&["FLUSHALL"]).await,
     }
     let revoked = cast.crew.hears(leader.pid, &format!("revoked {known}")).await;
     within(RENEW, revoked.at - deleted, "FLUSHALL -> revoked");
@@ -100,7 +100,7 @@ async fn everything_is_deleted_under_a_leader(storage: Storage) {
     cast.next(deleted).await;
     within(RENEW * 2, cast.leader.at - deleted, "FLUSHALL -> elected");
     assert!(cast.token() <= known);
-    cast.close().await;
+    cast.crew.close().await;
 }
 
 /// Without `wait_replicas`.
@@ -125,6 +125,6 @@ async fn a_token_that_no_replica_has_is_given_again(storage: Storage) {
     cast.next(killed).await;
     within(ELECTION, cast.leader.at.saturating_sub(replaced), "primary replaced -> elected");
     assert!(cast.token() <= known);
-    cast.close().await;
+    cast.crew.close().await;
     Testimony::of(&cast.scratch).check_alternation();
 }
