@@ -42,7 +42,7 @@ impl Engine {
 
     /// The retry timer fired.
     pub(super) fn queue(&mut self, name: &LeaseName) {
-        if let Some(Stage::Waiting { pace }) = self.leases.get(name).map(|lease| &lease.stage) {
+        if let Some(Stage::Waiting { pace, .. }) = self.leases.get(name).map(|lease| &lease.stage) {
             self.enqueue(name, *pace);
         }
     }
@@ -236,8 +236,9 @@ impl Engine {
             && !self.releases.pending(name)
             && let Some(lease) = self.leases.get_mut(name)
         {
-            lease.stage = Stage::Waiting { pace };
-            self.timers.set(Timer::Retry(name.clone()), self.now + pause);
+            let by = self.now + pause;
+            lease.stage = Stage::Waiting { pace, by };
+            self.timers.set(Timer::Retry(name.clone()), by);
             self.watch(name);
         }
         self.check_settled(name);

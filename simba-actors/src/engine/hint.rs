@@ -45,13 +45,14 @@ impl Engine {
         }
     }
 
-    /// Moves the next attempt up.
+    /// Moves the next attempt up. A later hint draws anew: what an earlier one called for is over, and calls that
+    /// add up would be a stampede after some hand-overs.
     pub(super) fn call_up(&mut self, name: &LeaseName, at: Instant) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         match &mut lease.stage {
-            Stage::Waiting { pace } => {
+            Stage::Waiting { pace, by } => {
                 *pace = Pace::Rush;
-                self.timers.set_earlier(Timer::Retry(name.clone()), at);
+                self.timers.set(Timer::Retry(name.clone()), at.min(*by));
             }
             Stage::Attempting(attempt) => {
                 attempt.again_at = Some(attempt.again_at.map_or(at, |before| before.min(at)));

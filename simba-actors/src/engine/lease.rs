@@ -38,8 +38,8 @@ pub(super) enum Stage {
     /// Nothing is under way, for one of the reasons drawn above.
     #[default]
     Idle,
-    /// Tried again when the retry timer fires; a hint may call it earlier.
-    Waiting { pace: Pace },
+    /// Tried again when the retry timer fires, `by` then at the latest; a hint may call it earlier.
+    Waiting { pace: Pace, by: Instant },
     /// In the queue for the next acquire call.
     Queued { place: u64, pace: Pace },
     /// In the acquire call that is in flight.

@@ -38,12 +38,12 @@ fn a_hint_during_an_attempt_spreads_the_next_one_as_any_hint_does() {
         let mut bench = Bench::live();
         bench.contend("a");
         bench.chance = chance;
-        bench.hint("a", Some(26));
+        bench.hint("a", Some(50));
         bench.acquired("a", held());
         pauses.push(if bench.in_flight().is_empty() { tries_in(&bench) } else { 0 });
     }
-    assert!(pauses.iter().all(|pause| *pause < 1_000), "{pauses:?}");
-    assert!(pauses.iter().any(|pause| *pause > 500), "{pauses:?}");
+    assert!(pauses.iter().all(|pause| *pause < 2_000), "{pauses:?}");
+    assert!(pauses.iter().any(|pause| *pause > 1_000), "{pauses:?}");
 }
 
 /// For how long `reach` leaves a candidate waiting, over many draws: the shortest and the longest.
@@ -123,6 +123,18 @@ fn many_waiters_that_were_counted_spread_over_so_much_each() {
         bench.hint("a", Some(50));
     });
     assert!(shortest < 40 && (1_960..2_000).contains(&longest), "{shortest} {longest}");
+}
+
+#[test]
+fn a_later_hint_draws_anew() {
+    let (shortest, longest) = pauses(|bench| {
+        bench.acquired("a", held());
+        for _ in 0..20 {
+            bench.hint("a", Some(50));
+            bench.chance += 1;
+        }
+    });
+    assert!(shortest < 40 && longest > 1_900, "twenty calls do not add up: {shortest} {longest}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use simba_servers::{ADMIN_PASSWORD, Redis};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     net::TcpStream,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 use crate::{crew::Crew, scratch::Scratch, storage::Storage};
@@ -17,8 +17,6 @@ const LEASE: Duration = Duration::from_secs(600);
 const PROCESSES: usize = 20;
 const WARM_UP: usize = 3;
 const SECOND: Duration = Duration::from_secs(1);
-/// Over so much time those spread who were called by one release; who is called again meanwhile asks no later.
-const SPREAD: Duration = Duration::from_secs(8);
 
 /// On a quiet machine 300 ms and 40; twice that on any other.
 const WINNER: Duration = Duration::from_millis(600);
@@ -40,9 +38,6 @@ async fn redis_of_two_hundred_candidates_few_ask_when_the_lock_is_released() {
     let heard = crew.heard().iter().find(|line| line.text.starts_with("won"));
     let mut holder = heard.expect("one has it").pid;
     for round in 0..=WARM_UP {
-        if round == WARM_UP {
-            sleep(SPREAD).await;
-        }
         let (monitor, released) = (monitor(server).await, now());
         crew.tell(holder, "yield").await;
         let winner = crew.line(|line| line.text.starts_with("won")).await;
