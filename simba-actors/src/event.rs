@@ -118,13 +118,13 @@ pub enum SimbaEvent {
         /// The token under which it was held.
         token: Token,
     },
-    /// The storage granted a token that is not above all earlier ones: it has lost data.
+    /// The storage granted a token that is not above all that this process had for the name: it has lost data.
     TokenRegressed {
         /// The name of the lease.
         name: LeaseName,
         /// The token granted.
         token: Token,
-        /// The highest seen before.
+        /// The highest that this process had.
         floor: Token,
     },
     /// The clock of this host or of the storage has stepped, or runs wrong by more than the drift; or another

@@ -85,7 +85,8 @@ struct Shared {
 
 impl RedisBackend {
     /// Connects to the server that a URL names, in one of these shapes. With `rediss` in place of `redis` all
-    /// connections are made with TLS, those to Sentinels too.
+    /// connections are made with TLS, those to Sentinels too; the host's root certificates are trusted, or those in the
+    /// file that the environment variable `SSL_CERT_FILE` names.
     ///
     /// | URL | server |
     /// |---|---|
