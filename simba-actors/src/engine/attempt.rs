@@ -223,8 +223,9 @@ impl Engine {
         }
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.failures = lease.failures.saturating_add(1);
-        let backoff = self.timing.backoff(lease.failures);
-        self.emit(Effect::Failed { name: name.clone(), error: error.clone() });
+        let failures = lease.failures;
+        let backoff = self.timing.backoff(failures);
+        self.emit(Effect::Failed { name: name.clone(), failures, error: error.clone() });
         self.wait(name, backoff + self.spread(name, backoff), Pace::Regular);
     }
 

@@ -27,8 +27,8 @@ pub(crate) enum Effect {
 
     /// An attempt found another holder.
     Refused { name: LeaseName, free_in: Option<Duration> },
-    /// An attempt failed; it is tried again.
-    Failed { name: LeaseName, error: BackendError },
+    /// An attempt failed, so often in a row; it is tried again.
+    Failed { name: LeaseName, failures: u32, error: BackendError },
     /// After a withdrawal or stand-down: nothing of that name is held or on its way, or, if not
     /// `confirmed`, nobody could be asked in time and the lease frees itself with the session.
     Settled { name: LeaseName, confirmed: bool },

@@ -49,8 +49,12 @@ impl Keeper {
                 debug!(%name, ?free_in, "held by another");
                 self.tell(Told::Refused { name });
             }
-            Effect::Failed { name, error } => {
-                debug!(%name, %error, "attempt failed");
+            Effect::Failed { name, failures, error } => {
+                if failures.is_power_of_two() {
+                    warn!(%name, failures, %error, "attempt failed");
+                } else {
+                    debug!(%name, failures, %error, "attempt failed");
+                }
                 self.tell(Told::Failed { name, error });
             }
             Effect::Settled { name, confirmed } => {
@@ -127,6 +131,9 @@ fn log(notice: &Notice) {
             warn!(failures, %error, "session not opened");
         }
         Notice::OpenFailed { failures, error } => debug!(failures, %error, "session not opened"),
+        Notice::RenewFailed { failures, error } if failures.is_power_of_two() => {
+            warn!(failures, %error, "keep-alive failed");
+        }
         Notice::RenewFailed { failures, error } => debug!(failures, %error, "keep-alive failed"),
         Notice::Suspended { remaining } => warn!(?remaining, "session suspended"),
         Notice::Resumed => info!("session resumed"),

@@ -9,7 +9,7 @@ use super::{
     RedisBackend, Shared,
     cluster::Cluster,
     error::meaning,
-    key::Keys,
+    key::{self, Keys},
     known::Known,
     listen::Listening,
     location::Location,
@@ -19,7 +19,7 @@ use super::{
     server::Server,
     settings::{Mode, Settings},
 };
-use crate::{BackendError, Outcome, SessionId};
+use crate::{BackendError, ErrorKind, Outcome, SessionId};
 
 /// Nobody waits that long, and WAIT counts milliseconds.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -111,11 +111,9 @@ impl RedisBuilder {
         }
         let server = self.server()?;
         let keys = Keys::new(self.prefix.as_str());
-        let settings = Settings::ask(&server, self.call_timeout).await?;
+        let settings = Settings::ask(&server, self.call_timeout).await.map_err(|error| self.unmet(error))?;
         settings.check(server.place(), self.mode())?;
-        let allowed = server.run(Lane::Others, &permissions(&keys), self.call_timeout).await;
-        // Whatever became of the trial: it was about nobody's session.
-        allowed.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
+        self.try_out(&server, &keys).await?;
         let mut warnings = settings.warnings(server.place());
         warnings.extend(self.missing_replicas(&server).await?);
         server.let_go();
@@ -147,6 +145,39 @@ impl RedisBuilder {
             }
             Location::Cluster(nodes) => Server::Cluster(Cluster::new(place, nodes)?),
         })
+    }
+
+    /// A server that expects TLS waits for us to begin, and one that does not waits for the rest of a line.
+    fn unmet(&self, error: BackendError) -> BackendError {
+        if error.kind() != ErrorKind::Timeout || !self.location.is_secure() {
+            return error;
+        }
+        let message =
+            format!("{error}: check whether TLS is spoken there (without it write redis, not rediss)");
+        BackendError::new(error.kind(), error.outcome(), message)
+    }
+
+    /// Looks whether we are let do all that Simba does, by each primary of a cluster.
+    async fn try_out(&self, server: &Server, keys: &Keys) -> Result<(), BackendError> {
+        let mut sessions = match server {
+            Server::One(_) => Vec::new(),
+            Server::Cluster(cluster) => {
+                cluster.one_for_each(SessionId::random, |session| key::slot(&keys.session(session)))
+            }
+        };
+        if sessions.is_empty() {
+            // One server, or a cluster that nobody tells of: the trial says why.
+            sessions.push(SessionId::random());
+        }
+        for session in sessions {
+            // In full and by its hash: these are two permissions.
+            for call in [permissions(keys, &session).in_full(), permissions(keys, &session)] {
+                let allowed = server.run(Lane::Others, &call, self.call_timeout).await;
+                // Whatever became of the trial: it was about nobody's session.
+                allowed.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
+            }
+        }
+        Ok(())
     }
 
     /// Says so if there are fewer replicas than are waited for. They may come back: an application that starts
@@ -200,13 +231,12 @@ impl RedisBuilder {
 }
 
 /// A call that does once what the scripts do, for nobody's session.
-fn permissions(keys: &Keys) -> Call {
-    let session = SessionId::random();
+fn permissions(keys: &Keys, session: &SessionId) -> Call {
     let channel = format!("{}lease:{{{session}}}", keys.prefix());
     Call::new(&script::CHECK)
-        .key(keys.session(&session))
-        .key(keys.leases_of(&session))
-        .key(keys.groups_of(&session))
+        .key(keys.session(session))
+        .key(keys.leases_of(session))
+        .key(keys.groups_of(session))
         .arg(channel)
 }
 

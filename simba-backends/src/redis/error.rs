@@ -150,7 +150,9 @@ impl Answer {
     /// The answers to who is not let in, or not let do it.
     fn access(&self, place: &str) -> Option<Meaning> {
         if matches!(&*self.code, "WRONGPASS" | "NOAUTH") {
-            let message = format!("{place} does not let us in ({self}): check user and password");
+            let message = format!(
+                "{place} does not let us in ({self}): check user and password; each server has users of its own"
+            );
             return Some((Unauthorized, NotApplied, message));
         }
         if self.code == "DENIED" {
@@ -171,11 +173,12 @@ impl Answer {
     /// What an operator has to grant.
     fn lacking(&self) -> String {
         if self.words.contains("channel") {
-            return "the channels of the prefix with ACL SETUSER <user> &simba:*".to_owned();
+            return "the channels of its prefix with ACL SETUSER <user> &simba:* (simba: unless set)"
+                .to_owned();
         }
         // "at least one of the keys", "a key", "the 'simba:x' key", but "the 'key' command".
         if self.words.contains("key") && !self.words.contains("command'") && !self.names_a_command() {
-            return "the keys of the prefix with ACL SETUSER <user> ~simba:*".to_owned();
+            return "the keys of its prefix with ACL SETUSER <user> ~simba:* (simba: unless set)".to_owned();
         }
         match self.quoted().filter(|_| self.names_a_command()) {
             Some(command) => format!("the command with ACL SETUSER <user> +{command}"),

@@ -38,6 +38,7 @@ async fn acquire_at_once(
 ) -> Result<Acquired, BackendError> {
     let keys = backend.keys();
     let mut answers = Vec::with_capacity(names.len());
+    let is_whole = names.len() <= MOST;
     for names in names.chunks(MOST) {
         let call = Call::new(&script::ACQUIRE)
             .keys([keys.session(session), keys.leases_of(session)])
@@ -47,7 +48,7 @@ async fn acquire_at_once(
         match backend.server().run_replicated(Lane::Others, &call, backend.limit()).await {
             Ok(answer) if is_expired(&answer) => return Ok(Acquired::Expired),
             Ok(answer) => answers.extend(each(backend, names, &answer)),
-            Err(error) if names.len() == answers.capacity() => return Err(error),
+            Err(error) if is_whole => return Err(error),
             Err(error) => answers.extend(names.iter().map(|name| failed(name, &error))),
         }
     }

@@ -69,6 +69,14 @@ impl Location {
         let form = [&SENTINEL, &CLUSTER].into_iter().find(|form| form.schemes.contains(&scheme));
         let form = form.unwrap_or(&SERVER);
         form.check(url)?;
+        if let Some(credentials) = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'))
+            && !credentials.0.contains(':')
+        {
+            // It would be let in as nobody.
+            return Err(BackendError::config(
+                "a user in the URL of a Redis storage has a password: write user:password@host",
+            ));
+        }
         Parts::of(url).and_then(|parts| parts.written(form)).ok_or_else(|| form.unreadable())?
     }
 
@@ -141,7 +149,6 @@ impl<'a> Parts<'a> {
             Some((credentials, hosts)) => (Some(credentials), hosts),
             None => (None, authority),
         };
-        // A user alone is not asked for a password: it would be let in as nobody.
         let (user, password) = match credentials {
             Some(credentials) => {
                 let (user, password) = credentials.split_once(':')?;

@@ -56,13 +56,28 @@ scripts! {
 /// A call of a script. On a cluster all its keys are in one hash slot.
 pub(super) struct Call {
     script: &'static Script,
+    form: Form,
     keys: Vec<String>,
     arguments: Vec<String>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As what the server has seen before.
+    ByHash,
+    InFull,
+}
+
 impl Call {
     pub(super) fn new(script: &'static Script) -> Self {
-        Self { script, keys: Vec::new(), arguments: Vec::new() }
+        Self { script, form: Form::ByHash, keys: Vec::new(), arguments: Vec::new() }
+    }
+
+    /// Sends the script's text also to a server that has seen it.
+    #[must_use]
+    pub(super) fn in_full(mut self) -> Self {
+        self.form = Form::InFull;
+        self
     }
 
     #[must_use]
@@ -96,7 +111,10 @@ impl Call {
 
     /// Short, for a server that has seen the script.
     pub(super) fn evalsha(&self) -> Cmd {
-        self.command("EVALSHA", &self.script.hash)
+        match self.form {
+            Form::ByHash => self.command("EVALSHA", &self.script.hash),
+            Form::InFull => self.eval(),
+        }
     }
 
     /// With the text; from then on the server has seen the script.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use redis::{FromRedisValue, Value, cmd, from_redis_value};
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::server::Server;
 use crate::{BackendError, ErrorKind, Outcome};
@@ -106,17 +106,20 @@ impl Settings {
     pub(super) fn warnings(&self, place: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(policy) = self.eviction.as_deref().filter(|policy| *policy != "noeviction") {
-            warn!(%place, %policy, "server may evict keys that carry tokens");
+            warn!(%place, %policy, remedy = "set maxmemory-policy noeviction", "server may evict keys that carry tokens");
             warnings.push(format!(
                 "{place} may evict keys that carry tokens or sessions when its memory is full (maxmemory-policy \
                  {policy}): set maxmemory-policy noeviction"
             ));
         }
         if self.append_only == Some(false) {
-            warn!(%place, "server keeps no append-only file");
+            warn!(%place, remedy = "set appendonly yes", "server keeps no append-only file");
             warnings.push(format!(
                 "{place} keeps no append-only file, so that a restart takes tokens back: set appendonly yes"
             ));
+        }
+        if self.eviction.is_none() || self.append_only.is_none() {
+            info!(%place, "server does not tell whether it evicts keys and keeps an append-only file");
         }
         warnings
     }

@@ -1,7 +1,7 @@
 //! What an operator should change about a server.
 
 use simba_actors::{Simba, SimbaEvent};
-use simba_backends::{LeaseBackend, redis::RedisBackend};
+use simba_backends::{ErrorKind, LeaseBackend, redis::RedisBackend};
 use simba_servers::{Options, Redis};
 
 /// One whose settings may be changed: nobody else uses it.
@@ -53,4 +53,14 @@ async fn a_server_that_does_not_say_how_it_is_set_is_taken_as_it_is() {
     redis.execute(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await.unwrap();
     redis.execute(&["ACL", "SETUSER", "app", "-info", "-config"]).await.unwrap();
     assert_eq!(warnings(&redis).await, (vec![], false), "what is not known is neither promised nor told");
+}
+
+#[tokio::test]
+async fn a_right_that_is_needed_only_after_a_restart_is_missed_at_once() {
+    let redis = own(Options::new()).await;
+    warnings(&redis).await;
+    redis.execute(&["ACL", "SETUSER", "app", "-eval"]).await.unwrap();
+    // The server has seen the scripts by now.
+    let error = RedisBackend::connect(redis.url()).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unauthorized && error.to_string().contains("eval"), "{error:?}");
 }

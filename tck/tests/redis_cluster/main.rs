@@ -16,6 +16,7 @@ mod processes;
 #[allow(dead_code, reason = "the other deployments use the rest")]
 #[path = "../redis_kit/mod.rs"]
 mod redis_kit;
+mod rights;
 #[path = "../rival/mod.rs"]
 mod rival;
 mod traffic;

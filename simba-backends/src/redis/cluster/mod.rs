@@ -102,6 +102,28 @@ impl Cluster {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
+    /// Draws until each primary serves the slot of something drawn, and gives one for each. None where there are more
+    /// primaries than luck can find.
+    pub(super) fn one_for_each<T>(&self, draw: impl Fn() -> T, slot_of: impl Fn(&T) -> u16) -> Vec<T> {
+        const MOST_DRAWN: usize = 20_000;
+        let mut left = self.shared.table().primaries();
+        let mut found = Vec::with_capacity(left.len());
+        for _ in 0..MOST_DRAWN {
+            if left.is_empty() {
+                break;
+            }
+            let drawn = draw();
+            let owner = self.shared.owner(slot_of(&drawn));
+            let place =
+                left.iter().position(|member| owner.as_ref().is_some_and(|owner| Arc::ptr_eq(owner, member)));
+            if let Some(place) = place {
+                left.swap_remove(place);
+                found.push(drawn);
+            }
+        }
+        found
+    }
+
     /// Opens a connection that hears what is published anywhere in the cluster, each time on another node, and last
     /// on those that did not answer.
     ///
