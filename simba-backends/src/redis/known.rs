@@ -27,8 +27,8 @@ struct Memory {
 /// The attempts of a name.
 #[derive(Default)]
 struct Attempts {
-    /// When the newest began.
-    newest: Duration,
+    /// When the newest began, or one was answered later: until then one may have been carried out.
+    last: Duration,
     /// When those began that may still be carried out.
     open: BTreeSet<Duration>,
 }
@@ -56,7 +56,7 @@ impl Known {
         for name in names {
             memory.released.remove(name);
             let attempts = memory.attempts.entry(name.clone()).or_default();
-            attempts.newest = begun;
+            attempts.last = begun;
             attempts.open.insert(begun);
         }
         let gone: Vec<_> = memory.released.iter().take(most).cloned().collect();
@@ -70,15 +70,17 @@ impl Known {
     pub(super) fn answered(&self, session: &SessionId, begun: Duration, names: &[LeaseName]) {
         let mut sessions = self.lock();
         let Some(memory) = sessions.get_mut(session) else { return };
+        let now = since_boot();
         for name in names {
             if let Some(attempts) = memory.attempts.get_mut(name) {
+                attempts.last = now;
                 attempts.open.remove(&begun);
             }
         }
     }
 
     /// These are not held any more, the storage says to a call that was sent no earlier than `begun`: what was asked
-    /// for since then may have been granted after it.
+    /// for or answered since then may have been granted after it.
     pub(super) fn released(
         &self,
         session: &SessionId,
@@ -88,7 +90,7 @@ impl Known {
         let mut sessions = self.lock();
         let memory = sessions.entry(session.clone()).or_default();
         for name in names {
-            if memory.attempts.get(&name).is_none_or(|one| one.open.is_empty() && one.newest < begun) {
+            if memory.attempts.get(&name).is_none_or(|one| one.open.is_empty() && one.last < begun) {
                 memory.attempts.remove(&name);
                 memory.released.insert(name);
             }
@@ -119,7 +121,7 @@ impl Known {
         let begun = since_boot();
         let Some(memory) = sessions.get_mut(session) else { return Change { begun, gone: names } };
         let is_over = |attempts: &Attempts| {
-            attempts.newest < since && attempts.open.iter().all(|begun| *begun + lease < since)
+            attempts.last < since && attempts.open.iter().all(|begun| begun.saturating_add(lease) < since)
         };
         memory.attempts.retain(|_, attempts| !is_over(attempts));
         let gone: Vec<_> = names.into_iter().filter(|name| !memory.attempts.contains_key(name)).collect();
@@ -152,6 +154,11 @@ mod tests {
         "n".parse().unwrap()
     }
 
+    /// After all that has been done.
+    fn later() -> Duration {
+        since_boot() + Duration::from_millis(1)
+    }
+
     fn lost(known: &Known, session: &SessionId, since: Duration) -> Vec<LeaseName> {
         known.lost(session, vec![name()], since, LEASE).gone
     }
@@ -176,7 +183,28 @@ mod tests {
         let begun = known.begin(&session, &[name()], 9).begun;
         known.answered(&session, begun, &[name()]);
         assert!(lost(&known, &session, sent).is_empty());
-        assert_eq!(lost(&known, &session, begun + Duration::from_millis(1)), [name()]);
+        assert_eq!(lost(&known, &session, later()), [name()]);
+    }
+
+    /// The lease was looked at before it was granted.
+    #[test]
+    fn an_attempt_that_was_answered_after_the_keep_alive_was_sent_keeps_its_name_listed() {
+        let (known, session) = (Known::default(), SessionId::random());
+        let begun = known.begin(&session, &[name()], 9).begun;
+        let sent = begun + Duration::from_nanos(1);
+        known.answered(&session, begun, &[name()]);
+        assert!(lost(&known, &session, sent).is_empty());
+        assert_eq!(lost(&known, &session, later()), [name()]);
+    }
+
+    #[test]
+    fn a_release_that_was_sent_before_a_grant_was_answered_takes_it_not_out_of_the_list() {
+        let (known, session) = (Known::default(), SessionId::random());
+        let begun = known.begin(&session, &[name()], 9).begun;
+        let released = begun + Duration::from_nanos(1);
+        known.answered(&session, begun, &[name()]);
+        known.released(&session, [name()], released);
+        assert_eq!(known.sort(&session, vec![name()]), (vec![name()], vec![]));
     }
 
     #[test]

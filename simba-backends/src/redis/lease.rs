@@ -93,7 +93,7 @@ async fn acquire_by_slot(
     let attempt = match intend(backend, session, names, &change).await {
         Ok(Some(intended)) => intended,
         Ok(None) => {
-            backend.known().answered(session, change.begun, names);
+            backend.known().ended(session);
             return Ok(Acquired::Expired);
         }
         Err(error) => {

@@ -89,7 +89,8 @@ struct Opened {
     closed: Closed,
 }
 
-/// Whether the server has closed a connection: what is sent on it then is lost, and nobody could say so.
+/// Whether the server has closed a connection, or it has ended with its runtime: what is sent on it then is lost, and
+/// nobody could say so.
 #[derive(Clone, Default)]
 struct Closed(Arc<AtomicBool>);
 
@@ -98,15 +99,29 @@ impl Closed {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What the driver calls for what the server says unasked, its farewell included.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// What the driver calls for what the server says unasked, its farewell included. The driver's task has it, and
+    /// drops it when it ends for whatever reason.
     fn hears(&self) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
-        let closed = self.clone();
+        let ended = Ended(self.clone());
         move |push| {
             if push.kind == PushKind::Disconnection {
-                closed.0.store(true, Ordering::Relaxed);
+                ended.0.set();
             }
             Ok(())
         }
+    }
+}
+
+/// Closes when it is dropped.
+struct Ended(Closed);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }
 

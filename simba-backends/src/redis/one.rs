@@ -155,7 +155,7 @@ impl One {
         let until = since_boot() + limit;
         let known = match master.find(limit).await? {
             Found::Now(known) => known,
-            Found::Before(known) => match work.on(&known.node, left(until)).await {
+            Found::Before(known) => match awaited(master, &known, work.on(&known.node, left(until))).await {
                 // Nothing was sent, so it may as well go to another server.
                 Err(Failure::NotConnected(_)) => {
                     master.forget(&known);
@@ -165,7 +165,7 @@ impl One {
                 answer => return answer.map_err(|failure| self.failed(master, &known, failure)),
             },
         };
-        let answer = work.on(&known.node, left(until)).await;
+        let answer = awaited(master, &known, work.on(&known.node, left(until))).await;
         answer.map_err(|failure| self.failed(master, &known, failure))
     }
 
@@ -193,6 +193,25 @@ impl Work<'_> {
             Self::Command(command) => node.command(command, limit).await,
         }
     }
+}
+
+/// Waits for an answer of a master. Who gives that up before the call's own limit has waited in vain all the same:
+/// the master may be frozen, and another in its place by now.
+async fn awaited<T>(master: &Master, known: &Known, answer: impl Future<Output = T>) -> T {
+    struct Waiting<'a>(Option<(&'a Master, &'a Known)>);
+
+    impl Drop for Waiting<'_> {
+        fn drop(&mut self) {
+            if let Some((master, known)) = self.0 {
+                master.forget(known);
+            }
+        }
+    }
+
+    let mut waiting = Waiting(Some((master, known)));
+    let answer = answer.await;
+    waiting.0 = None;
+    answer
 }
 
 async fn subscriber(

@@ -1,6 +1,7 @@
 //! The master that Sentinels name: found when it is needed, kept until it fails.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -21,6 +22,8 @@ use crate::{BackendError, ErrorKind, Outcome};
 const ASKING: Duration = Duration::from_secs(60);
 /// How long what was asked may keep silent before the Sentinels are asked again.
 const ROUND: Duration = Duration::from_millis(500);
+/// How long the other Sentinels may keep silent when a master is found that most of them have not named.
+const GRACE: Duration = Duration::from_millis(100);
 
 pub(super) struct Master {
     place: String,
@@ -60,7 +63,7 @@ impl Master {
         if let Some(known) = self.kept().clone() {
             return Ok(Found::Before(known));
         }
-        let mut search = Search { named: Vec::new(), refused: None };
+        let mut search = Search::default();
         let found = timeout(limit, self.look(&mut search)).await;
         found.unwrap_or_else(|_| Err(search.out_of_time(&self.place)))
     }
@@ -93,35 +96,45 @@ impl Master {
     }
 
     /// Asks all Sentinels at once, and each server that one of them names: one that hangs costs nothing as long
-    /// as another does not. While all hang, say on a master that is frozen, they are asked again: meanwhile they
+    /// as most do not. While all hang, say on a master that is frozen, they are asked again: meanwhile they
     /// may have named another.
+    ///
+    /// An old master that has just come back, often together with a Sentinel of its host, takes itself for the
+    /// master for a moment, and that Sentinel says so, too. So what most Sentinels say counts, where they answer.
     async fn search(&self, search: &mut Search) -> Result<Known, BackendError> {
+        let most = self.sentinels.sentinels.len() / 2 + 1;
         let mut asking = JoinSet::new();
         self.ask_all(&mut asking);
         loop {
-            match timeout(ROUND, asking.join_next()).await {
-                Ok(Some(Ok(Step::Named(host, port)))) => {
+            let patience = if search.confirmed.is_empty() { ROUND } else { GRACE };
+            match timeout(patience, asking.join_next()).await {
+                Ok(Some(Ok(Step::Named(sentinel, host, port)))) => {
                     let server = self.server(host, port);
                     let address = shown(server.addr());
-                    if !search.named.contains(&address) {
+                    if search.named(sentinel, &address) == First::Yes {
                         let place = format!("redis master {:?} at {address}", self.sentinels.master);
-                        search.named.push(address);
-                        asking.spawn(confirm(server, place));
+                        asking.spawn(confirm(server, address, place));
                     }
                 }
-                Ok(Some(Ok(Step::Confirmed(known)))) => return Ok(known),
+                Ok(Some(Ok(Step::Confirmed(address, known)))) => search.confirmed.push((address, known)),
                 Ok(Some(Ok(Step::Refused(weight, error)))) => search.note(weight, error),
                 // Only a panic of the driver's ends a question without a step.
                 Ok(Some(Err(_))) => {}
-                Ok(None) => return Err(search.in_vain(&self.place)),
-                Err(_) => self.ask_all(&mut asking),
+                Ok(None) => return search.best(1).ok_or_else(|| search.in_vain(&self.place)),
+                Err(_) => match search.best(1) {
+                    Some(known) => return Ok(known),
+                    None => self.ask_all(&mut asking),
+                },
+            }
+            if let Some(known) = search.best(most) {
+                return Ok(known);
             }
         }
     }
 
     fn ask_all(&self, asking: &mut JoinSet<Step>) {
-        for sentinel in &self.sentinels.sentinels {
-            asking.spawn(ask(sentinel.clone(), self.sentinels.master.clone()));
+        for (i, sentinel) in self.sentinels.sentinels.iter().enumerate() {
+            asking.spawn(ask(i, sentinel.clone(), self.sentinels.master.clone()));
         }
     }
 
@@ -141,9 +154,14 @@ impl Master {
 }
 
 /// What has come out so far.
+#[derive(Default)]
 struct Search {
     /// The addresses of servers that a Sentinel called the master.
     named: Vec<String>,
+    /// The one that each Sentinel named last.
+    votes: BTreeMap<usize, String>,
+    /// The servers that say so themselves, with their addresses.
+    confirmed: Vec<(String, Known)>,
     /// The error that says most.
     refused: Option<(Weight, BackendError)>,
 }
@@ -159,7 +177,31 @@ enum Weight {
     Named,
 }
 
+/// Whether nobody has named a server before.
+#[derive(PartialEq, Eq)]
+enum First {
+    Yes,
+    No,
+}
+
 impl Search {
+    fn named(&mut self, sentinel: usize, address: &str) -> First {
+        self.votes.insert(sentinel, address.to_owned());
+        if self.named.iter().any(|named| named == address) {
+            return First::No;
+        }
+        self.named.push(address.to_owned());
+        First::Yes
+    }
+
+    /// The master that most Sentinels name, if so many do; of two the one that was found first.
+    fn best(&self, least: usize) -> Option<Known> {
+        let votes = |address: &str| self.votes.values().filter(|named| *named == address).count();
+        let voted = self.confirmed.iter().map(|(address, known)| (votes(address), known));
+        let (votes, known) = voted.rev().max_by_key(|(votes, _)| *votes)?;
+        (votes >= least).then(|| known.clone())
+    }
+
     fn note(&mut self, weight: Weight, error: BackendError) {
         if self.refused.as_ref().is_none_or(|(known, _)| *known <= weight) {
             self.refused = Some((weight, error));
@@ -185,12 +227,14 @@ impl Search {
 
 /// What one question has brought.
 enum Step {
-    Named(String, u16),
-    Confirmed(Known),
+    /// By which Sentinel, and where it is.
+    Named(usize, String, u16),
+    /// With its address.
+    Confirmed(String, Known),
     Refused(Weight, BackendError),
 }
 
-async fn ask(sentinel: ConnectionInfo, master: String) -> Step {
+async fn ask(number: usize, sentinel: ConnectionInfo, master: String) -> Step {
     let place = format!("sentinel at {}", shown(sentinel.addr()));
     let mut question = cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(&master);
@@ -200,7 +244,7 @@ async fn ask(sentinel: ConnectionInfo, master: String) -> Step {
     };
     match answer {
         Ok(answer) => match from_redis_value::<Option<(String, u16)>>(answer) {
-            Ok(Some((host, port))) => Step::Named(host, port),
+            Ok(Some((host, port))) => Step::Named(number, host, port),
             Ok(None) => Step::Refused(Weight::Answered, unknown(&place, &master)),
             Err(error) => Step::Refused(Weight::Answered, meaning(&place, Failure::Failed(error.into()))),
         },
@@ -234,17 +278,17 @@ fn refused(place: &str, failure: Failure) -> Step {
 }
 
 /// Asks a server that was named for its role: after a fail-over a Sentinel may be behind.
-async fn confirm(server: ConnectionInfo, place: String) -> Step {
+async fn confirm(server: ConnectionInfo, address: String, place: String) -> Step {
     let node = match node(server) {
         Ok(node) => Arc::new(node),
         Err(error) => return Step::Refused(Weight::Named, meaning(&place, Failure::NotConnected(error))),
     };
     let (kind, message) = match node.command(&cmd("ROLE"), ASKING).await {
-        Ok(role) if is_master(&role) => return Step::Confirmed(Known { node, place }),
+        Ok(role) if is_master(&role) => return Step::Confirmed(address, Known { node, place }),
         Ok(_) => (ErrorKind::Unavailable, format!("{place} is a replica: a fail-over may be under way")),
         // Who may not ask learns it from the first call: a replica takes no writes.
         Err(Failure::Failed(error)) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
-            return Step::Confirmed(Known { node, place });
+            return Step::Confirmed(address, Known { node, place });
         }
         Err(failure) => {
             let error = meaning(&place, failure);
@@ -262,4 +306,33 @@ fn is_master(role: &Value) -> bool {
 
 fn node(server: ConnectionInfo) -> Result<Node, RedisError> {
     Client::open(server).map(|client| Node::new(Source::Client(client)))
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::IntoConnectionInfo;
+
+    use super::*;
+
+    fn confirmed(address: &str) -> (String, Known) {
+        let info = format!("redis://{address}/").into_connection_info().unwrap();
+        (address.to_owned(), Known { node: Arc::new(node(info).unwrap()), place: address.to_owned() })
+    }
+
+    #[test]
+    fn an_old_master_that_has_just_come_back_is_not_taken_for_the_one_that_most_name() {
+        let mut search = Search::default();
+        assert!(search.best(1).is_none());
+        assert!(search.named(0, "old:1") == First::Yes);
+        search.confirmed.push(confirmed("old:1"));
+        assert!(search.best(2).is_none(), "the other two have not answered yet");
+        assert_eq!(search.best(1).unwrap().place, "old:1", "nobody else does");
+        assert!(search.named(1, "new:1") == First::Yes && search.named(2, "new:1") == First::No);
+        assert!(search.best(2).is_none(), "it has not said so itself");
+        search.confirmed.push(confirmed("new:1"));
+        assert_eq!(search.best(2).unwrap().place, "new:1");
+        // Asked again, a Sentinel has one voice as before.
+        search.named(0, "new:1");
+        assert!(search.best(4).is_none());
+    }
 }

@@ -217,6 +217,8 @@ impl Extension<'_> {
 pub(super) async fn close(backend: &RedisBackend, session: &SessionId) -> Result<(), BackendError> {
     let (keys, server) = (backend.keys(), backend.server());
     let indexes = [keys.leases_of(session), keys.groups_of(session)];
+    // Also where it fails or is given up: the session is asked for nothing any more, and its memory would stay.
+    backend.known().ended(session);
     let call = Call::new(&script::CLOSE).key(keys.session(session)).keys(indexes.clone());
     let answer = server.run(Lane::Others, &call, backend.limit()).await?;
     let Some([leases, groups]) = list(&answer) else { return Err(unreadable(backend.place())) };

@@ -76,6 +76,25 @@ async fn a_master_that_is_stopped_is_replaced_and_calls_go_on() {
         .await;
 }
 
+/// As the engine does where the renew interval is shorter than the time that a call may take.
+#[tokio::test]
+async fn a_caller_that_gives_up_before_a_call_does_is_led_to_the_successor_too() {
+    let server: Storage = Server::of(Watched::alert().await);
+    let sentinels = &server.place.sentinels;
+    let mine = Peer::open(server.connect().await, LONG).await;
+    mine.granted(&name("n")).await;
+    replicated(sentinels.primary()).await;
+    sentinels.primary().stop().unwrap();
+    let found = timeout(BOUND, async {
+        let keep_alive = || mine.backend.keep_alive(&mine.session, LONG);
+        while !matches!(timeout(Duration::from_secs(1), keep_alive()).await, Ok(Ok(KeepAlive::Live { .. }))) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    found.await.expect("a call is answered");
+    sentinels.primary().resume().unwrap();
+}
+
 /// It lives on, and its connections do, too.
 #[tokio::test]
 async fn a_master_that_becomes_a_replica_is_left() {

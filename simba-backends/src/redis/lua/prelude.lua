@@ -44,8 +44,8 @@ local function is_number(text)
 end
 
 -- What stands at a lease's key: session, token, expiry. Nil and the reason for what Simba cannot have written. One
--- that never was, or was released, has no session and is over. Tokens have at most 15 digits, which Lua's numbers
--- count exactly.
+-- that never was, or was released, has no session and is over. Tokens and times have at most 15 digits, which Lua's
+-- numbers count exactly.
 local function lease_at(key)
   local fields = redis.pcall('HMGET', key, 'session', 'token', 'expires')
   if is_wrong_type(fields) then return nil, 'is of another type' end
@@ -58,7 +58,7 @@ local function lease_at(key)
   if not is_number(token) or #token > 15 or token == '0' then return nil, 'has a token that is no number' end
   if session == '' then return '', token, 0 end
   if not expires then return nil, 'has a holder and no expiry' end
-  if not is_number(expires) then return nil, 'has an expiry that is no number' end
+  if not is_number(expires) or #expires > 15 then return nil, 'has an expiry that is no number' end
   return session, token, tonumber(expires)
 end
 
@@ -74,6 +74,7 @@ local function take(key, session, expires)
     return {'owned', token, later - now}
   end
   token = string.format('%.0f', tonumber(token) + 1)
+  if #token > 15 then return {'corrupt', key .. ' has a token that cannot rise'} end
   redis.call('HSET', key, 'session', session, 'token', token, 'expires', expires)
   return {'granted', token, expires - now}
 end

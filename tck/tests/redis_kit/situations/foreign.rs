@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What is put at a lease's key, and what is said of it.
-const LEASES: [(&str, &str); 8] = [
+const LEASES: [(&str, &str); 9] = [
     ("SET {} x", "of another type"),
     ("LPUSH {} x", "of another type"),
     ("HSET {} token seven", "token that is no number"),
@@ -19,6 +19,7 @@ const LEASES: [(&str, &str); 8] = [
     ("HSET {} token 99999999999999999", "token that is no number"),
     ("HSET {} session aa expires 99999999999999", "no token"),
     ("HSET {} session aa token 7", "no expiry"),
+    ("HSET {} session aa token 7 expires 99999999999999999999", "expiry that is no number"),
 ];
 
 /// A value as the server keeps it.

@@ -23,6 +23,23 @@ async fn abandon(call: impl Future, polls: u32, after: Duration) {
     let _ = timeout(after, call).await;
 }
 
+/// One thread of Simba's is followed by another, say.
+#[test]
+fn a_runtime_that_has_ended_takes_no_call_of_the_next_one_along() {
+    // What stands before the server goes on meanwhile.
+    let first = tokio::runtime::Runtime::new().expect("it is built");
+    let server = first.block_on(Storage::fresh());
+    let backend = first.block_on(server.connect());
+    for _ in 0..3 {
+        let next = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it is built");
+        next.block_on(async {
+            let mine = Peer::open(backend.clone(), LONG).await;
+            mine.acquire_all(&names("n", 20)).await;
+            mine.backend.close_session(&mine.session).await.expect("the close is answered");
+        });
+    }
+}
+
 #[tokio::test]
 async fn calls_dropped_at_random_leave_nothing_stuck_and_no_connection_behind() {
     let server = Storage::fresh().await;
