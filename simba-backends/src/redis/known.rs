@@ -88,7 +88,8 @@ impl Known {
         begun: Duration,
     ) {
         let mut sessions = self.lock();
-        let memory = sessions.entry(session.clone()).or_default();
+        // Of a session without attempts the next keep-alive finds out.
+        let Some(memory) = sessions.get_mut(session) else { return };
         for name in names {
             if memory.attempts.get(&name).is_none_or(|one| one.open.is_empty() && one.last < begun) {
                 memory.attempts.remove(&name);
@@ -224,9 +225,13 @@ mod tests {
         known.answered(&session, begun, &[name()]);
         known.released(&session, [name()], since_boot() + LEASE);
         assert_eq!(known.sort(&session, vec![name()]), (vec![], vec![name()]));
-        assert!(known.begin(&session, &[name()], 9).gone.is_empty());
-        known.ended(&session);
+        let again = known.begin(&session, &[name()], 9);
+        assert!(again.gone.is_empty());
+        known.answered(&session, again.begun, &[name()]);
         known.released(&session, [name()], since_boot() + LEASE);
         assert_eq!(known.begin(&session, &["other".parse().unwrap()], 9).gone, [name()]);
+        known.ended(&session);
+        known.released(&session, [name()], since_boot() + LEASE);
+        assert!(known.lock().is_empty(), "a session that has ended is not remembered");
     }
 }
