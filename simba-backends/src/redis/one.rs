@@ -10,7 +10,7 @@ use super::{
     location::Sentinels,
     node::{Failure, Lane, Manner, Node, SharedNode, Source},
     script::Call,
-    sentinel::{Found, Known, Master},
+    sentinel::{Current, Found, Master},
 };
 use crate::{BackendError, clock::since_boot};
 
@@ -170,7 +170,7 @@ impl One {
     }
 
     /// What a failure means; a server that may be the master no more is forgotten.
-    fn failed(&self, master: &Master, known: &Known, failure: Failure) -> BackendError {
+    fn failed(&self, master: &Master, known: &Current, failure: Failure) -> BackendError {
         // A master that was cut off from its replicas goes on answering.
         if is_gone(&failure) || matches!(failure, Failure::TooFewReplicas(_)) {
             master.forget(known);
@@ -197,8 +197,8 @@ impl Work<'_> {
 
 /// Waits for an answer of a master. Who gives that up before the call's own limit has waited in vain all the same:
 /// the master may be frozen, and another in its place by now.
-async fn awaited<T>(master: &Master, known: &Known, answer: impl Future<Output = T>) -> T {
-    struct Waiting<'a>(Option<(&'a Master, &'a Known)>);
+async fn awaited<T>(master: &Master, known: &Current, answer: impl Future<Output = T>) -> T {
+    struct Waiting<'a>(Option<(&'a Master, &'a Current)>);
 
     impl Drop for Waiting<'_> {
         fn drop(&mut self) {

@@ -28,14 +28,14 @@ const GRACE: Duration = Duration::from_millis(100);
 pub(super) struct Master {
     place: String,
     sentinels: Sentinels,
-    kept: Mutex<Option<Known>>,
+    kept: Mutex<Option<Current>>,
     /// Held while looking, so that one does it for all.
     looking: tokio::sync::Mutex<()>,
 }
 
 /// A server that was the master when it was asked.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct Current {
     pub(super) node: SharedNode,
     /// Its name and address, for messages.
     pub(super) place: String,
@@ -43,8 +43,8 @@ pub(super) struct Known {
 
 /// Whether somebody has talked to it before.
 pub(super) enum Found {
-    Before(Known),
-    Now(Known),
+    Before(Current),
+    Now(Current),
 }
 
 impl Master {
@@ -69,7 +69,7 @@ impl Master {
     }
 
     /// Forgets a server that failed, if it is still the one that is kept, and closes its connections.
-    pub(super) fn forget(&self, failed: &Known) {
+    pub(super) fn forget(&self, failed: &Current) {
         let mut kept = self.kept();
         if kept.as_ref().is_some_and(|known| Arc::ptr_eq(&known.node, &failed.node)) {
             *kept = None;
@@ -101,7 +101,7 @@ impl Master {
     ///
     /// An old master that has just come back, often together with a Sentinel of its host, takes itself for the
     /// master for a moment, and that Sentinel says so, too. So what most Sentinels say counts, where they answer.
-    async fn search(&self, search: &mut Search) -> Result<Known, BackendError> {
+    async fn search(&self, search: &mut Search) -> Result<Current, BackendError> {
         let most = self.sentinels.sentinels.len() / 2 + 1;
         let mut asking = JoinSet::new();
         self.ask_all(&mut asking);
@@ -148,7 +148,7 @@ impl Master {
         template.set_addr(address)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Known>> {
+    fn kept(&self) -> MutexGuard<'_, Option<Current>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,7 +161,7 @@ struct Search {
     /// The one that each Sentinel named last.
     votes: BTreeMap<usize, String>,
     /// The servers that say so themselves, with their addresses.
-    confirmed: Vec<(String, Known)>,
+    confirmed: Vec<(String, Current)>,
     /// The error that says most.
     refused: Option<(Weight, BackendError)>,
 }
@@ -195,7 +195,7 @@ impl Search {
     }
 
     /// The master that most Sentinels name, if so many do; of two the one that was found first.
-    fn best(&self, least: usize) -> Option<Known> {
+    fn best(&self, least: usize) -> Option<Current> {
         let votes = |address: &str| self.votes.values().filter(|named| *named == address).count();
         let voted = self.confirmed.iter().map(|(address, known)| (votes(address), known));
         let (votes, known) = voted.rev().max_by_key(|(votes, _)| *votes)?;
@@ -230,7 +230,7 @@ enum Step {
     /// By which Sentinel, and where it is.
     Named(usize, String, u16),
     /// With its address.
-    Confirmed(String, Known),
+    Confirmed(String, Current),
     Refused(Weight, BackendError),
 }
 
@@ -284,11 +284,11 @@ async fn confirm(server: ConnectionInfo, address: String, place: String) -> Step
         Err(error) => return Step::Refused(Weight::Named, meaning(&place, Failure::NotConnected(error))),
     };
     let (kind, message) = match node.command(&cmd("ROLE"), ASKING).await {
-        Ok(role) if is_master(&role) => return Step::Confirmed(address, Known { node, place }),
+        Ok(role) if is_master(&role) => return Step::Confirmed(address, Current { node, place }),
         Ok(_) => (ErrorKind::Unavailable, format!("{place} is a replica: a fail-over may be under way")),
         // Who may not ask learns it from the first call: a replica takes no writes.
         Err(Failure::Failed(error)) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
-            return Step::Confirmed(address, Known { node, place });
+            return Step::Confirmed(address, Current { node, place });
         }
         Err(failure) => {
             let error = meaning(&place, failure);
@@ -314,9 +314,9 @@ mod tests {
 
     use super::*;
 
-    fn confirmed(address: &str) -> (String, Known) {
+    fn confirmed(address: &str) -> (String, Current) {
         let info = format!("redis://{address}/").into_connection_info().unwrap();
-        (address.to_owned(), Known { node: Arc::new(node(info).unwrap()), place: address.to_owned() })
+        (address.to_owned(), Current { node: Arc::new(node(info).unwrap()), place: address.to_owned() })
     }
 
     #[test]
