@@ -64,7 +64,8 @@ impl Master {
             return Ok(Found::Before(known));
         }
         let mut search = Search::default();
-        let found = timeout(limit, self.look(&mut search)).await;
+        // Each call would be as big as a search.
+        let found = timeout(limit, Box::pin(self.look(&mut search))).await;
         found.unwrap_or_else(|_| Err(search.out_of_time(&self.place)))
     }
 
