@@ -104,7 +104,7 @@ impl RedisBackend {
     /// # Cancel safety
     /// Nothing is held by a dropped call.
     pub async fn connect(url: &str) -> Result<Self, BackendError> {
-        Self::builder(url)?.connect().await
+        Box::pin(Self::builder(url)?.connect()).await
     }
 
     /// Begins to set up a storage in the server that a URL names.
