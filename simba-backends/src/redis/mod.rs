@@ -124,7 +124,8 @@ impl RedisBackend {
     /// Begins to set up a storage with connections from the application's pool for one server.
     ///
     /// A connection is taken out of the pool for good: the pool counts it no more, and it is not given back.
-    /// Three at most are in use at a time, and another one is taken when one has failed. Subscriptions cannot be
+    /// Three at most are in use at a time, and another one is taken when one has failed. Let the pool make RESP3
+    /// connections if the server has a `timeout`: with RESP2 nobody is told that it closed one. Subscriptions cannot be
     /// made on a pool's connections: theirs are the client's, which must lead to the same server.
     pub fn builder_with_pool(pool: deadpool_redis::Pool, client: &::redis::Client) -> RedisBuilder {
         RedisBuilder::from_pool(pool, client)

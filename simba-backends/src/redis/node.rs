@@ -303,7 +303,8 @@ impl Kept {
         if let Some(used) = self.there() {
             return Ok(used);
         }
-        let opened = source.open().await?;
+        // Each call would be as big as an opening.
+        let opened = Box::pin(source.open()).await?;
         let mut slot = self.slot();
         slot.generation += 1;
         slot.connection = Some(opened.clone());

@@ -32,12 +32,14 @@ macro_rules! scripts {
 scripts! {
     OPEN = "open.lua";
     KEEP_ALIVE = "keep_alive.lua";
+    RENEW = "renew.lua";
+    LIST = "list.lua";
     EXTEND = "extend.lua";
     EXTEND_MEMBERSHIPS = "extend_memberships.lua";
     FORGET = "forget.lua";
     CLOSE = "close.lua";
     FREE = "free.lua";
-    DROP_INDEXES = "drop_indexes.lua";
+    DROP = "drop.lua";
     INTEND = "intend.lua";
     ACQUIRE = "acquire.lua";
     GRANT = "grant.lua";

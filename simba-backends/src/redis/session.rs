@@ -45,6 +45,7 @@ pub(super) async fn open(
 
 /// A session that was renewed, and what it may have.
 struct Renewed {
+    answered_at: Duration,
     remaining: Duration,
     server_elapsed: Duration,
     owned: Vec<(LeaseName, Token)>,
@@ -60,42 +61,96 @@ pub(super) async fn keep_alive(
     session: &SessionId,
     lease: Duration,
 ) -> Result<KeepAlive, BackendError> {
-    let (keys, server, sent_at) = (backend.keys(), backend.server(), since_boot());
-    let extended_at_once = match server {
-        Server::One(_) => MOST,
-        Server::Cluster(_) => 0,
+    let sent_at = since_boot();
+    let renewed = match backend.server() {
+        Server::One(_) => renew_with_all(backend, session, lease).await?,
+        Server::Cluster(_) => renew_alone(backend, session, lease).await?,
     };
+    let Some(renewed) = renewed else {
+        backend.known().ended(session);
+        return Ok(KeepAlive::Expired);
+    };
+    let extension = Extension { backend, session, until: renewed.answered_at + renewed.remaining, lease };
+    Ok(extension.complete(renewed, sent_at).await)
+}
+
+/// Where one server has all keys, a session and its first thousand leases are renewed in one step.
+async fn renew_with_all(
+    backend: &RedisBackend,
+    session: &SessionId,
+    lease: Duration,
+) -> Result<Option<Renewed>, BackendError> {
+    let keys = backend.keys();
     let call = Call::new(&script::KEEP_ALIVE)
         .keys([keys.session(session), keys.leases_of(session), keys.groups_of(session)])
         .arg(session)
         .arg(millis(lease)?)
-        .arg(extended_at_once)
+        .arg(MOST)
         .arg(keys.prefix());
-    let answer = server.run_replicated(Lane::KeepAlive, &call, backend.limit()).await?;
+    let answer = backend.server().run_replicated(Lane::KeepAlive, &call, backend.limit()).await?;
     let answered_at = since_boot();
     if is_expired(&answer) {
-        backend.known().ended(session);
-        return Ok(KeepAlive::Expired);
+        return Ok(None);
     }
-    let renewed = renewed(&answer).ok_or_else(|| unreadable(backend.place()))?;
-    let extension = Extension { backend, session, until: answered_at + renewed.remaining, lease };
-    Ok(extension.complete(renewed, sent_at).await)
+    let read = || {
+        let [remaining, elapsed, held, corrupt, rest, groups] = list(&answer)? else { return None };
+        let held = list(held)?.chunks_exact(2);
+        Some(Renewed {
+            answered_at,
+            remaining: left(remaining)?,
+            server_elapsed: span(elapsed)?,
+            owned: held.filter_map(|pair| Some((parsed(&pair[0])?, reply::token(&pair[1])?))).collect(),
+            unknown: names(corrupt)?,
+            rest: names(rest)?,
+            groups: names(groups)?,
+            rest_of_groups: Vec::new(),
+        })
+    };
+    read().map(Some).ok_or_else(|| unreadable(backend.place()))
 }
 
-fn renewed(answer: &Value) -> Option<Renewed> {
-    let [remaining, elapsed, held, corrupt, rest, groups, rest_of_groups] = list(answer)? else {
-        return None;
+/// On a cluster a session is renewed alone, and its indexes are read at the same time: each call has one key, so that a
+/// slot may be on the move for as long as it likes.
+async fn renew_alone(
+    backend: &RedisBackend,
+    session: &SessionId,
+    lease: Duration,
+) -> Result<Option<Renewed>, BackendError> {
+    let (keys, millis) = (backend.keys(), millis(lease)?);
+    let call = Call::new(&script::RENEW).key(keys.session(session)).arg(millis);
+    let renew = async {
+        let answer = backend.server().run(Lane::KeepAlive, &call, backend.limit()).await?;
+        Ok::<_, BackendError>((answer, since_boot()))
     };
-    let held = list(held)?.chunks_exact(2);
-    Some(Renewed {
-        remaining: left(remaining)?,
-        server_elapsed: span(elapsed)?,
-        owned: held.filter_map(|pair| Some((parsed(&pair[0])?, reply::token(&pair[1])?))).collect(),
-        unknown: names(corrupt)?,
-        rest: names(rest)?,
-        groups: names(groups)?,
-        rest_of_groups: names(rest_of_groups)?,
-    })
+    let (answer, rest, rest_of_groups) = tokio::join!(
+        renew,
+        listed(backend, Lane::KeepAlive, keys.leases_of(session), millis),
+        listed(backend, Lane::KeepAlive, keys.groups_of(session), millis),
+    );
+    let (answer, answered_at) = answer?;
+    if is_expired(&answer) {
+        return Ok(None);
+    }
+    let (rest, rest_of_groups) = (rest?, rest_of_groups?);
+    let read = || {
+        let [remaining, elapsed] = list(&answer)? else { return None };
+        let (owned, unknown, groups) = (Vec::new(), Vec::new(), Vec::new());
+        let (remaining, server_elapsed) = (left(remaining)?, span(elapsed)?);
+        Some(Renewed { answered_at, remaining, server_elapsed, owned, unknown, rest, groups, rest_of_groups })
+    };
+    read().map(Some).ok_or_else(|| unreadable(backend.place()))
+}
+
+/// What an index lists; it is kept for a session with such a lease, in milliseconds.
+async fn listed<T: std::str::FromStr>(
+    backend: &RedisBackend,
+    lane: Lane,
+    index: String,
+    lease: u64,
+) -> Result<Vec<T>, BackendError> {
+    let call = Call::new(&script::LIST).key(index).arg(lease);
+    let answer = backend.server().run(lane, &call, backend.limit()).await?;
+    names(&answer).ok_or_else(|| unreadable(backend.place()))
 }
 
 /// Extends what a renewed session has elsewhere. Only durations travel: what the session had left when it answered,
@@ -109,8 +164,16 @@ struct Extension<'a> {
 
 impl Extension<'_> {
     async fn complete(&self, renewed: Renewed, sent_at: Duration) -> KeepAlive {
-        let Renewed { remaining, server_elapsed, mut owned, mut unknown, rest, mut groups, rest_of_groups } =
-            renewed;
+        let Renewed {
+            remaining,
+            server_elapsed,
+            mut owned,
+            mut unknown,
+            rest,
+            mut groups,
+            rest_of_groups,
+            ..
+        } = renewed;
         let (rest, released) = self.backend.known().sort(self.session, rest);
         let (leases, memberships) = tokio::join!(self.leases(rest), self.memberships(rest_of_groups));
         let mut lost = released;
@@ -219,16 +282,20 @@ pub(super) async fn close(backend: &RedisBackend, session: &SessionId) -> Result
     let indexes = [keys.leases_of(session), keys.groups_of(session)];
     // Also where it fails or is given up: the session is asked for nothing any more, and its memory would stay.
     backend.known().ended(session);
-    let call = Call::new(&script::CLOSE).key(keys.session(session)).keys(indexes.clone());
-    let answer = server.run(Lane::Others, &call, backend.limit()).await?;
-    let Some([leases, groups]) = list(&answer) else { return Err(unreadable(backend.place())) };
-    let leases = names(leases).unwrap_or_default().iter().map(|name| keys.lease(name)).collect::<Vec<_>>();
-    let groups = names(groups).unwrap_or_default().iter().map(|group| keys.group(group)).collect::<Vec<_>>();
-    tokio::try_join!(
-        free(backend, session, leases, Kind::Lease),
-        free(backend, session, groups, Kind::Group)
+    server.run(Lane::Others, &Call::new(&script::CLOSE).key(keys.session(session)), backend.limit()).await?;
+    let [leases, groups] = indexes.clone();
+    let (leases, groups) = tokio::try_join!(
+        listed::<LeaseName>(backend, Lane::Others, leases, 0),
+        listed::<GroupName>(backend, Lane::Others, groups, 0)
     )?;
-    server.run(Lane::Others, &Call::new(&script::DROP_INDEXES).keys(indexes), backend.limit()).await?;
+    tokio::try_join!(
+        free(backend, session, leases.iter().map(|name| keys.lease(name)).collect(), Kind::Lease),
+        free(backend, session, groups.iter().map(|group| keys.group(group)).collect(), Kind::Group)
+    )?;
+    let drop =
+        async |index| server.run(Lane::Others, &Call::new(&script::DROP).key(index), backend.limit()).await;
+    let [leases, groups] = indexes;
+    tokio::try_join!(drop(leases), drop(groups))?;
     backend.known().ended(session);
     Ok(())
 }

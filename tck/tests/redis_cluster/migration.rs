@@ -107,3 +107,29 @@ async fn clients_find_a_slot_that_moved_before_their_first_call() {
     mine.backend.release(&mine.session, &held).await.unwrap();
     assert!(after.granted(&n).await > held[0].1);
 }
+
+/// A session that is in no group has no key for them, and one that holds nothing no key for its leases. What of a slot
+/// on the move is not there is asked for at its new server, and not together with what is.
+#[tokio::test]
+async fn keep_alives_and_closes_go_on_while_a_slot_stays_on_the_move() {
+    let server = Storage::fresh().await;
+    let cluster = &server.place.cluster;
+    let backend = server.connect().await;
+    for holds in [true, false] {
+        let mine = session_at(&backend, 0, LONG).await;
+        let held = if holds { taken(&mine, &[name("kept")]).await } else { Vec::new() };
+        let slot = RedisCluster::slot_of(&keys::session(&mine.session));
+        let migration = cluster.begin_migration(slot, &cluster.nodes()[1]).await;
+        assert_eq!(mine.owned().await.expect("it is kept alive"), held);
+        for key in migration.keys_left().await {
+            migration.move_keys(&[&key]).await;
+            assert_eq!(mine.owned().await.expect("it is kept alive"), held);
+        }
+        mine.backend.close_session(&mine.session).await.expect("it is closed");
+        assert_eq!(mine.owned().await, None, "a session that was closed is expired");
+        migration.end().await;
+        let next = session_at(&backend, 0, LONG).await;
+        assert!(next.granted(&name("kept")).await.get() >= 1);
+        next.backend.close_session(&next.session).await.expect("it is closed");
+    }
+}

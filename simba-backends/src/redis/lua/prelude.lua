@@ -33,6 +33,18 @@ local function session_left(key)
   return expires - now, lease
 end
 
+-- Renews a session, and answers what it has left and the time since it was renewed last; nil for one that is gone. A
+-- call that comes late takes nothing back from a newer one, and a clock that was set back shows as no time at all.
+local function renew(key, lease)
+  local left = session_left(key)
+  if not left then return nil end
+  local renewed = tonumber(redis.call('HGET', key, 'renewed')) or now
+  left = math.max(left, lease)
+  redis.call('HSET', key, 'lease', lease, 'renewed', now)
+  redis.call('PEXPIREAT', key, now + left)
+  return left, math.max(0, now - renewed)
+end
+
 -- Keeps an index as long as anything that it lists can last: what a session is granted at its very end lasts for
 -- another lease.
 local function keep_index(key, left, lease)
