@@ -47,6 +47,7 @@ mod sentinel;
 mod server;
 mod session;
 mod settings;
+mod source;
 mod subscriber;
 mod topics;
 

@@ -1,30 +1,20 @@
 //! One server: its connections, and an exchange with it.
 
 use std::{
-    convert::Infallible,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, ProtocolVersion, PushInfo, PushKind, RedisError,
-    RedisResult, ServerErrorKind, Value, aio::MultiplexedConnection, cmd,
+    Cmd, ErrorKind, Pipeline, PushInfo, RedisError, RedisResult, ServerErrorKind, Value,
+    aio::MultiplexedConnection, cmd,
 };
 use tokio::{sync::mpsc, time::timeout};
 
-use super::script::Call;
-
-/// Where connections come from.
-#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
-pub(super) enum Source {
-    /// Ours, made as the client says.
-    Client(Client),
-    /// Taken out of the application's pool, for good.
-    Pool(deadpool_redis::Pool),
-}
+use super::{
+    script::Call,
+    source::{Opened, Source},
+};
 
 /// Which of a server's connections a call takes. What waits for replicas, and what must not wait behind anything,
 /// have their own.
@@ -81,48 +71,6 @@ struct Slot {
     connection: Option<Opened>,
     /// Counts connections, so that who failed on an old one does not close the next.
     generation: u64,
-}
-
-#[derive(Clone)]
-struct Opened {
-    connection: MultiplexedConnection,
-    closed: Closed,
-}
-
-/// Whether the server has closed a connection, or it has ended with its runtime: what is sent on it then is lost, and
-/// nobody could say so.
-#[derive(Clone, Default)]
-struct Closed(Arc<AtomicBool>);
-
-impl Closed {
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// What the driver calls for what the server says unasked, its farewell included. The driver's task has it, and
-    /// drops it when it ends for whatever reason.
-    fn hears(&self) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
-        let ended = Ended(self.clone());
-        move |push| {
-            if push.kind == PushKind::Disconnection {
-                ended.0.set();
-            }
-            Ok(())
-        }
-    }
-}
-
-/// Closes when it is dropped.
-struct Ended(Closed);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.set();
-    }
 }
 
 impl Node {
@@ -187,13 +135,7 @@ impl Node {
         &self,
         pushes: mpsc::UnboundedSender<PushInfo>,
     ) -> RedisResult<MultiplexedConnection> {
-        match &self.source {
-            Source::Client(client) => subscriber(client, pushes).await,
-            Source::Pool(_) => Err(RedisError::from((
-                ErrorKind::InvalidClientConfig,
-                "a pool's connections cannot be subscribed with",
-            ))),
-        }
+        self.source.subscriber(pushes).await
     }
 
     /// Closes all connections once nothing is under way on them.
@@ -237,63 +179,6 @@ impl Failure {
     }
 }
 
-impl Source {
-    async fn open(&self) -> Result<Opened, Failure> {
-        let closed = Closed::default();
-        let connection = match self {
-            Self::Client(client) => {
-                // Time is kept by who calls.
-                let config =
-                    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-                // The driver refuses a listener where the server cannot speak unasked.
-                let speaks = client.get_connection_info().redis_settings().protocol();
-                let config = if speaks == ProtocolVersion::RESP3 {
-                    config.set_push_sender(closed.hears())
-                } else {
-                    config
-                };
-                client
-                    .get_multiplexed_async_connection_with_config(&config)
-                    .await
-                    .map_err(Failure::NotConnected)?
-            }
-            Self::Pool(pool) => {
-                let mut connection = match pool.get().await {
-                    Ok(connection) => deadpool_redis::Connection::take(connection),
-                    Err(deadpool_redis::PoolError::Backend(error)) => {
-                        return Err(Failure::NotConnected(error));
-                    }
-                    Err(deadpool_redis::PoolError::Closed) => {
-                        let closed = (ErrorKind::Client, "the application has closed its pool");
-                        return Err(Failure::NotConnected(closed.into()));
-                    }
-                    Err(_) => return Err(Failure::NotConnectedInTime),
-                };
-                connection.set_response_timeout(LONGEST);
-                connection
-            }
-        };
-        Ok(Opened { connection, closed })
-    }
-}
-
-/// Nobody waits that long; a pool's connections end waits by themselves after half a second unless told otherwise.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-
-async fn subscriber(
-    client: &Client,
-    pushes: mpsc::UnboundedSender<PushInfo>,
-) -> RedisResult<MultiplexedConnection> {
-    let info = client.get_connection_info().clone();
-    let settings = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(None)
-        .set_response_timeout(None)
-        .set_push_sender(pushes);
-    let client = Client::open(info.set_redis_settings(settings))?;
-    client.get_multiplexed_async_connection_with_config(&config).await
-}
-
 impl Kept {
     async fn connection(&self, source: &Source) -> Result<Used<'_>, Failure> {
         if let Some(used) = self.there() {
@@ -311,15 +196,14 @@ impl Kept {
         Ok(Used {
             kept: self,
             generation: slot.generation,
-            connection: opened.connection,
+            connection: opened.into_connection(),
             fate: Fate::Closed,
         })
     }
 
     fn there(&self) -> Option<Used<'_>> {
         let slot = self.slot();
-        let connection =
-            slot.connection.as_ref().filter(|opened| !opened.closed.is_set())?.connection.clone();
+        let connection = slot.connection.as_ref()?.open_still()?.clone();
         Some(Used { kept: self, generation: slot.generation, connection, fate: Fate::Closed })
     }
 

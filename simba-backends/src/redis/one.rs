@@ -8,9 +8,10 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     error::meaning,
     location::Sentinels,
-    node::{Failure, Lane, Manner, Node, SharedNode, Source},
+    node::{Failure, Lane, Manner, Node, SharedNode},
     script::Call,
     sentinel::{Current, Found, Master},
+    source::Source,
 };
 use crate::{BackendError, clock::since_boot};
 

@@ -14,7 +14,8 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{
     error::meaning,
     location::{Sentinels, shown},
-    node::{Failure, Node, SharedNode, Source},
+    node::{Failure, Node, SharedNode},
+    source::Source,
 };
 use crate::{BackendError, ErrorKind, Outcome};
 

@@ -9,8 +9,9 @@ use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
 
 use super::{
     super::{
-        node::{Failure, Lane, Manner, Node, Source},
+        node::{Failure, Lane, Manner, Node},
         script::Call,
+        source::Source,
     },
     address::Address,
 };
