@@ -210,11 +210,8 @@ impl Extension<'_> {
                 Server::One(_) => Some(keys.leases_of(self.session)),
                 Server::Cluster(_) => None,
             };
-            let answer = self.extend(|left| {
-                let call = Call::new(&script::EXTEND).keys(leases).keys(index).arg(self.session).arg(left);
-                call.args(&names)
-            });
-            let answer = answer.await;
+            let call = |left| Call::new(&script::EXTEND).keys(leases).keys(index).arg(self.session).arg(left);
+            let answer = self.extend(|left| call(left).arg(names.len())).await;
             (names, answer)
         });
         all(calls).await
