@@ -160,8 +160,8 @@ impl actix::Message for SimbaEvent {
     type Result = ();
 }
 
-/// Yields the storage's warnings, then the events from the subscription on, and ends after [`SimbaEvent::Closed`]; at once if that has
-/// passed.
+/// Yields the storage's warnings, then the events from the subscription on, and ends after
+/// [`SimbaEvent::Closed`]; at once if that has passed.
 ///
 /// A subscriber that is more than 1,024 events behind gets [`SimbaEvent::Missed`] in place of the oldest:
 /// nobody waits for it.

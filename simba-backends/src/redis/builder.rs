@@ -98,7 +98,8 @@ impl RedisBuilder {
     /// [`Config`](crate::ErrorKind::Config) for a setting that cannot work and a server of another kind than the
     /// URL says, [`Unauthorized`](crate::ErrorKind::Unauthorized) (the message names the permission that is
     /// missing), [`Unsupported`](crate::ErrorKind::Unsupported) before Redis 7,
-    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), [`Unavailable`](crate::ErrorKind::Unavailable) and [`Timeout`](crate::ErrorKind::Timeout).
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), [`Unavailable`](crate::ErrorKind::Unavailable) and
+    /// [`Timeout`](crate::ErrorKind::Timeout).
     ///
     /// # Cancel safety
     /// Nothing is held by a dropped call.

@@ -6,7 +6,7 @@ use super::{
     reply::{is_expired, left, list, parsed, span, unreadable},
     script::{self, Call},
     server::Server,
-    session::describe,
+    session::{describe, too_late},
 };
 use crate::{BackendError, GroupName, Joined, Member, SessionId, clock::since_boot};
 
@@ -39,15 +39,13 @@ pub(super) async fn join(
     };
     // The session lives that long; after it nothing is sent, and a late answer is worth nothing.
     let left = || (begun + remaining).saturating_sub(since_boot());
-    let over =
-        || BackendError::timeout(format!("{} answered when the session's time was over", backend.place()));
     if left().is_zero() {
-        return Err(over());
+        return Err(too_late(backend));
     }
     let call = Call::new(&script::ENROLL).key(keys.group(group)).arg(session).arg(lease.as_millis());
     server.run(Lane::Others, &call, backend.limit_of_part(lease).min(left())).await?;
     if left().is_zero() {
-        return Err(over());
+        return Err(too_late(backend));
     }
     Ok(Joined::Member)
 }

@@ -13,10 +13,11 @@ use super::{
     reply::{self, is_expired, left, list, parsed, span, text, unreadable},
     script::{self, Call},
     server::Server,
-    session::{corrupt, describe},
+    session::{corrupt, describe, too_late},
 };
 use crate::{
-    Acquired, Acquisition, BackendError, Holder, LeaseName, Release, SessionId, Token, clock::since_boot,
+    Acquired, Acquisition, BackendError, ErrorKind, Holder, LeaseName, Outcome, Release, SessionId, Token,
+    clock::since_boot,
 };
 
 pub(super) async fn acquire(
@@ -108,10 +109,7 @@ async fn acquire_by_slot(
     let answers: Vec<_> = all(calls).await.concat();
     if attempt.left().is_zero() {
         attempt.undo(&answers).await;
-        return Err(BackendError::timeout(format!(
-            "{} answered when the session's time was over",
-            backend.place()
-        )));
+        return Err(too_late(backend));
     }
     Ok(Acquired::Answers(answers))
 }
@@ -162,7 +160,7 @@ impl Attempt<'_> {
         let left = self.left();
         let answer = if left.is_zero() {
             let message = "not asked for: the session's time was over";
-            Err(BackendError::new(crate::ErrorKind::Timeout, crate::Outcome::NotApplied, message))
+            Err(BackendError::new(ErrorKind::Timeout, Outcome::NotApplied, message))
         } else {
             let call = Call::new(&script::GRANT).keys(keys).arg(self.session).arg(self.lease.as_millis());
             let limit = self.backend.limit_of_part(self.lease).min(left);
@@ -174,7 +172,7 @@ impl Attempt<'_> {
                 each(self.backend, &names, &answer)
             }
             Err(error) => {
-                if error.outcome() == crate::Outcome::NotApplied {
+                if error.outcome() == Outcome::NotApplied {
                     self.backend.known().answered(self.session, self.begun, &names);
                 }
                 names.iter().map(|name| failed(name, &error)).collect()

@@ -293,7 +293,6 @@ pub(super) async fn close(backend: &RedisBackend, session: &SessionId) -> Result
         async |index| server.run(Lane::Others, &Call::new(&script::DROP).key(index), backend.limit()).await;
     let [leases, groups] = indexes;
     tokio::try_join!(drop(leases), drop(groups))?;
-    backend.known().ended(session);
     Ok(())
 }
 
@@ -345,6 +344,11 @@ pub(super) async fn describe(
     }
     described.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     Ok(described)
+}
+
+/// The error for an answer that is worth nothing: what the session had left is over.
+pub(super) fn too_late(backend: &RedisBackend) -> BackendError {
+    BackendError::timeout(format!("{} answered when the session's time was over", backend.place()))
 }
 
 /// The error for a lease that holds what Simba cannot have written.

@@ -2,27 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
+mod user;
+
 use std::{
     process::{Command, Output},
     time::Duration,
 };
 
-use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{FromRedisValue, RedisResult, Value};
 use simba_servers::{LostReply, Offset, Options, Proxy, Redis};
 use tokio::time::{sleep, timeout};
 
-async fn open(url: &str) -> RedisResult<MultiplexedConnection> {
-    let patient = AsyncConnectionConfig::new().set_response_timeout(None);
-    Client::open(url)?.get_multiplexed_async_connection_with_config(&patient).await
-}
-
-async fn ask<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &str) -> RedisResult<T> {
-    let mut words = redis::Cmd::new();
-    command.split(' ').for_each(|word| {
-        words.arg(word);
-    });
-    words.query_async(connection).await
-}
+use user::{ask, open};
 
 fn code<T: std::fmt::Debug>(answer: RedisResult<T>) -> String {
     answer.unwrap_err().code().unwrap().to_owned()

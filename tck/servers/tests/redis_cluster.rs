@@ -2,29 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
+mod user;
+
 use std::time::Duration;
 
-use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{FromRedisValue, RedisResult, Value};
 use simba_servers::{ClusterNode, Offset, Options, RedisCluster};
 use tokio::time::timeout;
 
-async fn open(url: &str) -> MultiplexedConnection {
-    let patient = AsyncConnectionConfig::new().set_response_timeout(None);
-    let client = Client::open(url).unwrap();
-    client.get_multiplexed_async_connection_with_config(&patient).await.unwrap()
-}
-
-async fn ask<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &str) -> RedisResult<T> {
-    let mut words = redis::Cmd::new();
-    command.split(' ').for_each(|word| {
-        words.arg(word);
-    });
-    words.query_async(connection).await
-}
+use user::{ask, open};
 
 /// On a connection of its own to that server, as the user.
 async fn at<T: FromRedisValue>(node: &ClusterNode, command: &str) -> RedisResult<T> {
-    ask(&mut open(node.url()).await, command).await
+    ask(&mut open(node.url()).await.unwrap(), command).await
 }
 
 /// What an error is called, and what it says behind that.
@@ -45,14 +35,14 @@ async fn each_key_has_a_primary_to_which_the_others_lead() {
         let said = nodes[0].execute(&["CLUSTER", "KEYSLOT", key]).await.unwrap();
         assert_eq!(u16::from_redis_value(said).unwrap(), slot);
         let primary = cluster.primary_of(key).await;
-        let mut app = open(primary.url()).await;
+        let mut app = open(primary.url()).await.unwrap();
         let () = ask(&mut app, &format!("SET {key} 7")).await.unwrap();
         assert_eq!(ask::<i64>(&mut app, "WAIT 1 0").await.unwrap(), 1);
         let other = nodes[..3].iter().find(|node| node.id() != primary.id()).unwrap();
         let (error, rest) = refusal(at(other, &format!("GET {key}")).await);
         assert_eq!((error.as_str(), rest), ("MOVED", format!("{slot} {}", primary.address())));
         let replica = cluster.partner_of(&primary);
-        let mut reader = open(replica.url()).await;
+        let mut reader = open(replica.url()).await.unwrap();
         let () = ask(&mut reader, "READONLY").await.unwrap();
         assert_eq!(ask::<i64>(&mut reader, &format!("GET {key}")).await.unwrap(), 7);
     }
@@ -65,7 +55,7 @@ async fn each_key_has_a_primary_to_which_the_others_lead() {
 async fn a_primary_that_is_killed_is_replaced_and_comes_back_as_a_replica() {
     let cluster = RedisCluster::start().await;
     let primary = cluster.primary_of("simba:a").await;
-    let mut app = open(primary.url()).await;
+    let mut app = open(primary.url()).await.unwrap();
     let () = ask(&mut app, "SET simba:a 7").await.unwrap();
     assert_eq!(ask::<i64>(&mut app, "WAIT 1 0").await.unwrap(), 1);
     primary.kill().await.unwrap();
@@ -83,7 +73,7 @@ async fn a_primary_that_is_stopped_is_replaced_and_its_last_writes_are_lost() {
     let cluster = RedisCluster::start().await;
     let primary = cluster.primary_of("simba:a").await;
     primary.refuse_replicas().await.unwrap();
-    let mut app = open(primary.url()).await;
+    let mut app = open(primary.url()).await.unwrap();
     let () = ask(&mut app, "SET simba:a 7").await.unwrap();
     assert_eq!(ask::<i64>(&mut app, "WAIT 1 200").await.unwrap(), 0);
     primary.stop().unwrap();
@@ -142,7 +132,7 @@ async fn while_a_slot_moves_clients_are_told_to_ask_or_to_try_again() {
     assert_eq!(refusal(at(&from, "SET simba:{a}:3 9 NX").await), ask_there);
     assert_eq!(refusal(at(&from, "MGET simba:{a}:1 simba:{a}:2").await).0, "TRYAGAIN");
     assert_eq!(refusal(at(to, "GET simba:{a}:1").await).0, "MOVED");
-    let mut asking = open(to.url()).await;
+    let mut asking = open(to.url()).await.unwrap();
     let () = ask(&mut asking, "ASKING").await.unwrap();
     assert_eq!(ask::<i64>(&mut asking, "GET simba:{a}:1").await.unwrap(), 7);
     migration.move_keys(&["simba:{a}:2"]).await;
@@ -160,7 +150,7 @@ async fn behind_proxies_clients_are_led_to_them() {
     let other = cluster.nodes()[..3].iter().find(|node| node.id() != primary.id()).unwrap();
     let led = format!("{} {}", RedisCluster::slot_of("simba:a"), proxy.address());
     assert_eq!(refusal(at(other, "GET simba:a").await), ("MOVED".into(), led));
-    let mut app = open(&proxy.url(primary.url())).await;
+    let mut app = open(&proxy.url(primary.url())).await.unwrap();
     let () = ask(&mut app, "SET simba:a 7").await.unwrap();
     assert_eq!(ask::<i64>(&mut app, "WAIT 1 0").await.unwrap(), 1);
     proxy.black_hole().await;

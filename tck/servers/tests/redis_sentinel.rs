@@ -1,23 +1,14 @@
 //! Redis under sentinels does what its verbs say.
 
+mod user;
+
 use std::time::Duration;
 
-use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{FromRedisValue, Value};
 use simba_servers::{Options, Sentinels};
 use tokio::time::sleep;
 
-async fn open(url: &str) -> RedisResult<MultiplexedConnection> {
-    let patient = AsyncConnectionConfig::new().set_response_timeout(None);
-    Client::open(url)?.get_multiplexed_async_connection_with_config(&patient).await
-}
-
-async fn ask<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &str) -> RedisResult<T> {
-    let mut words = redis::Cmd::new();
-    command.split(' ').for_each(|word| {
-        words.arg(word);
-    });
-    words.query_async(connection).await
-}
+use user::{ask, open};
 
 const WHO: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME main";
 

@@ -24,7 +24,7 @@ async fn sources_share_one_connection_and_the_last_takes_it_along() {
     let n = name("n");
     for _ in 0..2 {
         eventually("nobody listens", async || listeners(&mut operator).await == 0).await;
-        let mut sources: Vec<_> = (0..10).map(|_| mine.backend.hints().expect("a server hints")).collect();
+        let mut sources: Vec<_> = (0..10).map(|_| mine.hints()).collect();
         for source in &mut sources {
             source.want(&n);
             listening(&mut **source).await;
@@ -82,7 +82,7 @@ async fn a_close_and_a_big_release_are_hinted_name_by_name() {
     let (mine, other) =
         (Peer::open(server.connect().await, LONG).await, Peer::open(server.connect().await, LONG).await);
     let all = names("n", 500);
-    let mut hints = other.backend.hints().expect("a server hints");
+    let mut hints = other.hints();
     listening(&mut *hints).await;
     for name in &all {
         hints.want(name);
@@ -105,7 +105,7 @@ async fn two_processes_hand_over_by_hint() {
     let mine = Peer::open(backend, LONG).await;
     let mut there = Child::start(&server.url()).await;
     let (theirs, n) = (there.open(LONG).await, name("n"));
-    let mut hints = mine.backend.hints().expect("a server hints");
+    let mut hints = mine.hints();
     hints.want(&n);
     listening(&mut *hints).await;
     let (mut heard, mut taken) = (Vec::new(), Vec::new());

@@ -1,12 +1,17 @@
 //! One session of a test, and what it sees.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use simba_backends::{
     Acquired, Acquisition, Hint, HintSource, Holder, KeepAlive, LeaseBackend, LeaseName, Metadata, Release,
     SessionId, Token,
 };
-use std::{future::poll_fn, pin::Pin};
+use tokio::time::timeout;
 
 /// A lease that does not run out within a test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -61,6 +66,10 @@ impl Peer {
         }
     }
 
+    pub(crate) fn hints(&self) -> Box<dyn HintSource> {
+        self.backend.hints().expect("the storage hints")
+    }
+
     pub(crate) async fn holder(&self, name: &LeaseName) -> Option<Holder> {
         self.backend.inspect(name).await.unwrap()
     }
@@ -85,8 +94,50 @@ pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool)
     panic!("not within {BOUND:?}: {what}");
 }
 
+/// Makes calls of each kind and drops them before they are answered, at whichever await they are by then.
+pub(crate) async fn drop_calls_at_random(mine: &Peer, all: &[LeaseName]) {
+    let (backend, group) = (&mine.backend, "g".parse().unwrap());
+    for round in 0..300_u32 {
+        let (polls, after) = (round % 7, Duration::from_micros(u64::from(round * 7919 % 6007)));
+        let batch = &all[..1 + (round as usize * 31) % 200];
+        match round % 5 {
+            0 => abandon(backend.acquire(&mine.session, batch), polls, after).await,
+            1 => abandon(backend.keep_alive(&mine.session, LONG), polls, after).await,
+            2 => abandon(backend.join(&mine.session, &group), polls, after).await,
+            3 => abandon(backend.members(&group), polls, after).await,
+            _ => {
+                let owned = timeout(BOUND, mine.owned()).await.expect("the next call is answered");
+                let owned = owned.expect("the session lives");
+                abandon(backend.release(&mine.session, &owned), polls, after).await;
+            }
+        }
+    }
+}
+
+async fn abandon(call: impl Future, polls: u32, after: Duration) {
+    let mut call = pin!(call);
+    for _ in 0..polls {
+        let polled = futures_util::poll!(call.as_mut());
+        if polled.is_ready() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    // An error says that it was dropped.
+    let _ = timeout(after, call).await;
+}
+
+/// What dropped calls have taken can be given back, and all be had.
+pub(crate) async fn all_can_be_had(mine: &Peer, all: &[LeaseName]) {
+    let owned = mine.owned().await.unwrap();
+    mine.backend.release(&mine.session, &owned).await.unwrap();
+    assert_eq!(mine.owned().await.unwrap(), []);
+    mine.acquire_all(all).await;
+    assert_eq!(mine.owned().await.unwrap().len(), all.len());
+}
+
 pub(crate) async fn next(hints: &mut dyn HintSource) -> Hint {
-    let hint = tokio::time::timeout(BOUND, poll_fn(|cx| Pin::new(&mut *hints).poll_next(cx))).await;
+    let hint = timeout(BOUND, poll_fn(|cx| Pin::new(&mut *hints).poll_next(cx))).await;
     hint.expect("a hint comes in").expect("hints do not end")
 }
 

@@ -44,7 +44,7 @@ async fn sources_share_one_connection_and_the_last_takes_it_along() {
     let clients = operator.info("clients", "connected_clients").await;
     for _ in 0..2 {
         let token = mine.granted(&n).await;
-        let mut sources: Vec<_> = (0..10).map(|_| mine.backend.hints().expect("Redis hints")).collect();
+        let mut sources: Vec<_> = (0..10).map(|_| mine.hints()).collect();
         for source in &mut sources {
             source.want(&n);
             subscribed(&mut operator, &mut **source, &n).await;
@@ -115,7 +115,7 @@ async fn ten_thousand_names_wanted_and_abandoned_leave_nothing_at_the_server() {
     let mut operator = server.operators().await.remove(0);
     let all = names("n", 10_000);
     mine.acquire_all(&all).await;
-    let mut hints = mine.backend.hints().expect("Redis hints");
+    let mut hints = mine.hints();
     hints.want(&all[0]);
     subscribed(&mut operator, &mut *hints, &all[0]).await;
     let clients = operator.info("clients", "connected_clients").await;
@@ -210,7 +210,7 @@ async fn two_processes_hand_over_by_hint() {
     let mine = Peer::open(server.connect().await, LONG).await;
     let mut there = Child::start(&server.url()).await;
     let (theirs, n) = (there.open(LONG).await, name("n"));
-    let mut hints = mine.backend.hints().expect("Redis hints");
+    let mut hints = mine.hints();
     let (mut heard, mut taken) = (Vec::new(), Vec::new());
     for _ in 0..200 {
         let granted = there.acquire(&theirs, &n).await;

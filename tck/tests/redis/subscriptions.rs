@@ -1,48 +1,19 @@
 //! Subscriptions: what is subscribed to when, and what a source is told.
 
-use std::{future::poll_fn, pin::Pin, time::Duration};
+use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
 use redis::{FromRedisValue, from_redis_value};
-use simba_backends::{
-    Acquired, Acquisition, Hint, HintSource, LeaseBackend, LeaseName, Metadata, SessionId, Token,
-    redis::RedisBackend,
-};
+use simba_backends::{Hint, HintSource, SessionId, redis::RedisBackend};
 use simba_servers::{Proxy, Redis, RedisCluster};
 use tokio::time::{sleep, timeout};
 
-/// A lease that does not run out within a test.
-const LONG: Duration = Duration::from_secs(3600);
-
-/// Longer than anything takes, on any machine.
-const BOUND: Duration = Duration::from_secs(30);
+use crate::peer::{LONG, Peer, eventually, hinted, listening as gap, name, names, next};
 
 /// Longer than a hint takes that must not come.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// How long a subscription outlasts its last want, at most.
 const LINGER: Duration = Duration::from_secs(2);
-
-fn name(text: &str) -> LeaseName {
-    text.parse().unwrap()
-}
-
-fn names(count: usize) -> Vec<LeaseName> {
-    (0..count).map(|number| name(&format!("n-{number:05}"))).collect()
-}
-
-async fn next(hints: &mut dyn HintSource) -> Hint {
-    let hint = timeout(BOUND, poll_fn(|cx| Pin::new(&mut *hints).poll_next(cx))).await;
-    hint.expect("a hint comes in").expect("hints do not end")
-}
-
-/// Waits for what makes a waiter of that name look again.
-async fn hinted(hints: &mut dyn HintSource, waited: &LeaseName) {
-    while !matches!(next(hints).await, Hint::Released { name, .. } if name == *waited) {}
-}
-
-async fn gap(hints: &mut dyn HintSource) {
-    while next(hints).await != Hint::Gap {}
-}
 
 /// Reads for a while and expects nothing.
 async fn silent(hints: &mut dyn HintSource) {
@@ -51,49 +22,9 @@ async fn silent(hints: &mut dyn HintSource) {
     }
 }
 
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
-        if is_so().await {
-            return;
-        }
-        sleep(BOUND / 600).await;
-    }
-    panic!("not within {BOUND:?}: {what}");
-}
-
-/// A session of its own, with a client of its own.
-struct Peer {
-    backend: RedisBackend,
-    session: SessionId,
-}
-
-impl Peer {
-    async fn open(url: &str, prefix: &str) -> Self {
-        let backend = connect(url, prefix).await;
-        let session = backend.open_session(LONG, &Metadata::default()).await.unwrap().session;
-        Self { backend, session }
-    }
-
-    fn hints(&self) -> Box<dyn HintSource> {
-        self.backend.hints().expect("a server hints")
-    }
-
-    async fn granted(&self, name: &LeaseName) -> Token {
-        let answer = self.acquire(std::slice::from_ref(name)).await.remove(0).1;
-        let Acquisition::Granted { token, .. } = answer else { panic!("{name}: {answer:?}") };
-        token
-    }
-
-    async fn acquire(&self, names: &[LeaseName]) -> Vec<(LeaseName, Acquisition)> {
-        match self.backend.acquire(&self.session, names).await.unwrap() {
-            Acquired::Answers(answers) => answers,
-            Acquired::Expired => panic!("{} has expired", self.session),
-        }
-    }
-
-    async fn release(&self, name: &LeaseName, token: Token) {
-        self.backend.release(&self.session, &[(name.clone(), token)]).await.unwrap();
-    }
+/// A session with a client of its own.
+async fn peer(url: &str, prefix: &str) -> Peer {
+    Peer::open(Arc::new(connect(url, prefix).await), LONG).await
 }
 
 async fn connect(url: &str, prefix: &str) -> RedisBackend {
@@ -113,7 +44,7 @@ impl Server {
     }
 
     async fn peer(&self) -> Peer {
-        Peer::open(self.redis.url(), &self.prefix).await
+        peer(self.redis.url(), &self.prefix).await
     }
 
     async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
@@ -189,7 +120,7 @@ async fn what_is_wanted_again_and_again_stays_subscribed_to() {
 async fn a_server_that_is_not_there_at_first_is_listened_to_once_it_is() {
     let server = Server::start().await;
     let proxy = Proxy::before(server.redis.address()).await;
-    let mine = Peer::open(&proxy.url(server.redis.url()), &server.prefix).await;
+    let mine = peer(&proxy.url(server.redis.url()), &server.prefix).await;
     let (other, n) = (server.peer().await, name("n"));
     let token = other.granted(&n).await;
     proxy.refuse().await;
@@ -214,7 +145,7 @@ async fn a_user_who_may_not_subscribe_hears_once_he_may() {
     let url = format!("redis://{user}:secret@{place}");
     let channel = format!("&{}*", server.prefix);
     set(&[&channel]).await;
-    let (mine, other, n) = (Peer::open(&url, &server.prefix).await, server.peer().await, name("n"));
+    let (mine, other, n) = (peer(&url, &server.prefix).await, server.peer().await, name("n"));
     set(&["resetchannels"]).await;
     let token = other.granted(&n).await;
     let mut hints = mine.hints();
@@ -231,8 +162,8 @@ async fn a_user_who_may_not_subscribe_hears_once_he_may() {
 async fn a_source_that_is_not_read_gets_a_gap_and_the_others_every_hint() {
     let server = Server::start().await;
     let (mine, other) = (server.peer().await, server.peer().await);
-    let all = names(1100);
-    other.acquire(&all).await;
+    let all = names("n", 1100);
+    other.acquire_all(&all).await;
     let (mut stuck, mut reads) = (mine.hints(), mine.hints());
     all.iter().for_each(|name| stuck.want(name));
     silent(&mut *stuck).await;
@@ -277,11 +208,11 @@ fn a_source_hears_on_when_the_runtime_that_listened_has_ended() {
 async fn a_release_anywhere_in_a_cluster_is_heard() {
     let cluster = RedisCluster::start().await;
     let prefix = "simba:";
-    let other = Peer::open(cluster.url(), prefix).await;
-    let all = names(50);
-    other.acquire(&all).await;
+    let other = peer(cluster.url(), prefix).await;
+    let all = names("n", 50);
+    other.acquire_all(&all).await;
     for _ in 0..3 {
-        let mine = Peer::open(cluster.url(), prefix).await;
+        let mine = peer(cluster.url(), prefix).await;
         let mut hints = mine.hints();
         all.iter().for_each(|name| hints.want(name));
         silent(&mut *hints).await;

@@ -1,27 +1,11 @@
 //! Calls that are dropped before they are answered.
 
-use std::{future::Future, pin::pin, time::Duration};
-
 use simba_tck::Fixture;
-use tokio::time::timeout;
 
 use crate::{
     Storage,
-    peer::{BOUND, LONG, Peer, eventually, names},
+    peer::{LONG, Peer, all_can_be_had, drop_calls_at_random, eventually, names},
 };
-
-async fn abandon(call: impl Future, polls: u32, after: Duration) {
-    let mut call = pin!(call);
-    for _ in 0..polls {
-        let polled = futures_util::poll!(call.as_mut());
-        if polled.is_ready() {
-            return;
-        }
-        tokio::task::yield_now().await;
-    }
-    // Dropped at whichever await it is by then.
-    let _ = timeout(after, call).await;
-}
 
 /// One thread of Simba's is followed by another, say.
 #[test]
@@ -44,23 +28,9 @@ fn a_runtime_that_has_ended_takes_no_call_of_the_next_one_along() {
 async fn calls_dropped_at_random_leave_nothing_stuck_and_no_connection_behind() {
     let server = Storage::fresh().await;
     let mine = Peer::open(server.connect().await, LONG).await;
-    let (backend, all, group) = (mine.backend.clone(), names("n", 200), "g".parse().unwrap());
+    let all = names("n", 200);
     let mut operators = server.operators().await;
-    for round in 0..300_u32 {
-        let (polls, after) = (round % 7, Duration::from_micros(u64::from(round * 7919 % 6007)));
-        let batch = &all[..1 + (round as usize * 31) % 200];
-        match round % 5 {
-            0 => abandon(backend.acquire(&mine.session, batch), polls, after).await,
-            1 => abandon(backend.keep_alive(&mine.session, LONG), polls, after).await,
-            2 => abandon(backend.join(&mine.session, &group), polls, after).await,
-            3 => abandon(backend.members(&group), polls, after).await,
-            _ => {
-                let owned = timeout(BOUND, mine.owned()).await.expect("the next call is answered");
-                let owned = owned.expect("the session lives");
-                abandon(backend.release(&mine.session, &owned), polls, after).await;
-            }
-        }
-    }
+    drop_calls_at_random(&mine, &all).await;
     eventually("what was asked for is done, and connections are as few as ever", async || {
         let mut most = 0;
         for operator in &mut operators {
@@ -71,9 +41,5 @@ async fn calls_dropped_at_random_leave_nothing_stuck_and_no_connection_behind() 
         most <= 4
     })
     .await;
-    let owned = mine.owned().await.unwrap();
-    mine.backend.release(&mine.session, &owned).await.unwrap();
-    assert_eq!(mine.owned().await.unwrap(), []);
-    mine.acquire_all(&all).await;
-    assert_eq!(mine.owned().await.unwrap().len(), 200);
+    all_can_be_had(&mine, &all).await;
 }
