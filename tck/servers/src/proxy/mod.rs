@@ -32,7 +32,9 @@ pub struct Proxy {
 /// What all connections of a proxy share.
 #[derive(Debug)]
 struct Way {
-    port: Port,
+    address: SocketAddr,
+    /// Where it listens, unless somebody else has it for as long.
+    _port: Option<Port>,
     target: Mutex<SocketAddr>,
     condition: watch::Sender<Condition>,
     round_trips: AtomicU64,
@@ -48,8 +50,15 @@ impl Proxy {
     /// # Cancel safety
     /// It waits for nothing.
     pub async fn before(target: SocketAddr) -> Self {
+        let port = Port::new();
+        Self::between(port.address(), Some(port), target)
+    }
+
+    /// One that listens at another address than those of a port of ours.
+    pub(crate) fn between(address: SocketAddr, port: Option<Port>, target: SocketAddr) -> Self {
         let way = Way {
-            port: Port::new(),
+            address,
+            _port: port,
             target: Mutex::new(target),
             condition: watch::Sender::new(Condition::Sound),
             round_trips: AtomicU64::new(0),
@@ -62,7 +71,7 @@ impl Proxy {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.way.port.address()
+        self.way.address
     }
 
     /// That URL, through this proxy.
