@@ -6,7 +6,7 @@ mod link;
 use std::{
     net::{SocketAddr, TcpListener},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -32,12 +32,12 @@ pub struct Proxy {
 /// What all connections of a proxy share.
 #[derive(Debug)]
 struct Way {
-    address: SocketAddr,
-    /// Where it listens, unless somebody else has it for as long.
-    _port: Option<Port>,
+    port: Port,
     target: Mutex<SocketAddr>,
     condition: watch::Sender<Condition>,
     round_trips: AtomicU64,
+    /// An address that clients call their own, and another one of that length in its place.
+    alias: OnceLock<(String, String)>,
     links: Mutex<Vec<Task>>,
 }
 
@@ -50,18 +50,12 @@ impl Proxy {
     /// # Cancel safety
     /// It waits for nothing.
     pub async fn before(target: SocketAddr) -> Self {
-        let port = Port::new();
-        Self::between(port.address(), Some(port), target)
-    }
-
-    /// One that listens at another address than those of a port of ours.
-    pub(crate) fn between(address: SocketAddr, port: Option<Port>, target: SocketAddr) -> Self {
         let way = Way {
-            address,
-            _port: port,
+            port: Port::new(),
             target: Mutex::new(target),
             condition: watch::Sender::new(Condition::Sound),
             round_trips: AtomicU64::new(0),
+            alias: OnceLock::new(),
             links: Mutex::new(Vec::new()),
         };
         let proxy = Self { way: Arc::new(way), accepting: Mutex::new(None) };
@@ -71,7 +65,7 @@ impl Proxy {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.way.address
+        self.way.port.address()
     }
 
     /// That URL, through this proxy.
@@ -141,6 +135,13 @@ impl Proxy {
     /// Leads new connections to another address; those that are there stay.
     pub fn lead_to(&self, target: SocketAddr) {
         *self.way.target() = target;
+    }
+
+    /// Makes clients that tell the server where they are tell it another address, whose port has as many digits.
+    pub(crate) fn set_alias(&self, own: SocketAddr, alias: SocketAddr) {
+        let (own, alias) = (own.to_string(), alias.to_string());
+        assert_eq!(own.len(), alias.len(), "what is sent keeps its length");
+        self.way.alias.set((own, alias)).expect("there is one alias");
     }
 
     /// How often a client began to send after the server's last answer, over all connections since the start:

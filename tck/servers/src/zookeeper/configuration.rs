@@ -8,7 +8,7 @@ use crate::{Options, kit::Kit, options::Durability};
 pub(super) type Setting = (String, String);
 
 /// Settings whose names begin so are no lines of `zoo.cfg`.
-const PROPERTIES: [&str; 4] = ["java.", "jdk.", "jute.", "znode."];
+const PROPERTIES: [&str; 3] = ["java.", "jute.", "znode."];
 
 /// How a process is started.
 pub(super) struct Configuration {

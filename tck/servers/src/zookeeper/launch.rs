@@ -23,15 +23,17 @@ pub(super) fn folder(durability: Durability) -> Folder {
     folder
 }
 
-/// A server that is not started yet.
-pub(super) fn server(folder: Folder, port: Port, options: &Options, special: Vec<Setting>) -> Instance {
+/// Starts a server in its folder.
+pub(super) async fn start(folder: Folder, port: Port, options: &Options, special: Vec<Setting>) -> Instance {
     let address = port.address();
     let (url, admin_url) = urls(&[address]);
     let configuration = configuration::of(options, special, &folder.data(), port.number());
     let file = folder.write("zoo.cfg", configuration.text.as_bytes()).display().to_string();
     let arguments = configuration.arguments.into_iter().chain([MAIN.into(), file]);
-    let server = Server::new(Kit::ZOOKEEPER, Farewell::Kill, folder, port, admin_url.clone());
-    Instance { address, url, admin_url, server: Some(server.with_arguments(arguments)) }
+    let server = Server::new(Kit::ZOOKEEPER, Farewell::Kill, folder, port, admin_url.clone())
+        .with_arguments(arguments);
+    server.start().await;
+    Instance { address, url, admin_url, server: Some(server) }
 }
 
 /// Everybody's and the administrator's.

@@ -10,7 +10,7 @@ mod word;
 
 use std::{path::PathBuf, sync::Arc};
 
-use self::configuration::{Setting, setting};
+use self::configuration::setting;
 pub use self::{
     ensemble::{Cut, ZooKeeperEnsemble},
     mode::ZooKeeperMode,
@@ -29,7 +29,7 @@ use crate::{
 /// not exist. The [administrator](Self::admin_url) is the super user, whom no list of rights keeps from anything.
 /// It starts in half a second.
 ///
-/// [`Options`] are lines of `zoo.cfg`. Those that begin with `java.`, `jdk.`, `jute.` or `znode.` are properties
+/// [`Options`] are lines of `zoo.cfg`. Those that begin with `java.`, `jute.` or `znode.` are properties
 /// of the virtual machine; all others are ZooKeeper's own without their `zookeeper.` in front.
 #[derive(Clone, Debug)]
 pub struct ZooKeeper {
@@ -66,7 +66,8 @@ impl ZooKeeper {
         if let Some(url) = external::url_of(Kit::ZOOKEEPER) {
             return Self::of(root::of_its_own(&url).await);
         }
-        Self::of_ours(&options, Vec::new()).await
+        let folder = launch::folder(options.durability);
+        Self::of(launch::start(folder, Port::new(), &options, Vec::new()).await)
     }
 
     /// One whose [`url`](Self::url) and [`address`](Self::address) take TLS only. The administrator's URL is of
@@ -90,11 +91,11 @@ impl ZooKeeper {
             setting("ssl.trustStore.location", &file("ca.pem")),
             setting("ssl.clientAuth", "none"),
         ];
-        let server = Self::of_ours(&options, special).await;
-        let instance = Arc::into_inner(server.instance).expect("nobody else has it yet");
+        let folder = launch::folder(options.durability);
+        let instance = launch::start(folder, Port::new(), &options, special).await;
         let address = port.address();
         let instance = Instance { address, url: format!("zookeepers://{address}"), ..instance };
-        Self { instance: Arc::new(instance), proxy: None, _ports: [port].into() }
+        Self { _ports: [port].into(), ..Self::of(instance) }
     }
 
     /// The file with the certificate of the authority that has signed the one of [`with_tls`](Self::with_tls):
@@ -124,8 +125,7 @@ impl ZooKeeper {
             setting("authProvider.1", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
             setting("java.security.auth.login.config", &users),
         ];
-        let instance = launch::server(folder, Port::new(), &options, special);
-        instance.own().expect("it is ours").start().await;
+        let instance = launch::start(folder, Port::new(), &options, special).await;
         let url = format!("zookeeper://app:{APP_PASSWORD}@{}", instance.address);
         Self::of(Instance { url, ..instance })
     }
@@ -136,13 +136,6 @@ impl ZooKeeper {
     /// Why it has none.
     pub fn proxy(&self) -> Lacking<Arc<Proxy>> {
         self.proxy.clone().ok_or("this server was not started behind a proxy")
-    }
-
-    /// One that never is a server that runs already.
-    async fn of_ours(options: &Options, special: Vec<Setting>) -> Self {
-        let instance = launch::server(launch::folder(options.durability), Port::new(), options, special);
-        instance.own().expect("it is ours").start().await;
-        Self::of(instance)
     }
 
     fn of(instance: Instance) -> Self {

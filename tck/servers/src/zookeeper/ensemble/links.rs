@@ -1,10 +1,10 @@
 //! The ways between servers.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use futures_util::future::join_all;
 
-use super::setup::Seat;
+use super::setup::Peer;
 use crate::Proxy;
 
 /// What happens to connections between servers that are cut off from one another.
@@ -16,31 +16,45 @@ pub enum Cut {
     Silence,
 }
 
-/// From one server to another: its two ports, through a proxy each.
+/// The ways of one server to another.
 #[derive(Debug)]
 struct Link {
     from: usize,
     to: usize,
-    proxies: [Proxy; 2],
+    /// By which it follows the other one.
+    following: Proxy,
+    /// By which they vote.
+    voting: Proxy,
 }
 
-/// All of them. Whoever is connected to by one with a smaller number hangs up and connects back to where that one
-/// says that it is. So that this leads through a proxy too, servers know one another by names, and each has a list
-/// of its own of where these are: the port is always the same, and the address is that of the proxy.
+/// Those of each to each.
 #[derive(Debug)]
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
-    pub(super) fn between(seats: &[Seat]) -> Self {
-        let pairs = (0..seats.len()).flat_map(|from| (0..seats.len()).map(move |to| (from, to)));
-        let links = pairs.filter(|(from, to)| from != to).map(|(from, to)| {
-            let proxies = seats[to].peers.each_ref().map(|port| {
-                let listens = SocketAddr::new(address(from, to), port.number());
-                Proxy::between(listens, None, port.address())
-            });
-            Link { from, to, proxies }
-        });
-        Self(links.collect())
+    /// Whoever is connected to, to vote, by one with a smaller number hangs up and connects back to where that one
+    /// says that it is: they are made to say what leads through a proxy.
+    pub(super) async fn between(peers: &[Peer]) -> Self {
+        let mut links = Vec::new();
+        for from in 0..peers.len() {
+            for to in (0..peers.len()).filter(|to| *to != from) {
+                let following = Proxy::before(peers[to].following.address()).await;
+                let voting = Proxy::before(peers[to].voting.address()).await;
+                links.push(Link { from, to, following, voting });
+            }
+        }
+        let links = Self(links);
+        for link in &links.0 {
+            let back = links.link(link.to, link.from).voting.address();
+            link.voting.set_alias(peers[link.from].voting.address(), back);
+        }
+        links
+    }
+
+    /// Where one finds another one: to follow it, and to vote.
+    pub(super) fn addresses(&self, from: usize, to: usize) -> [SocketAddr; 2] {
+        let link = self.link(from, to);
+        [link.following.address(), link.voting.address()]
     }
 
     pub(super) async fn cut(&self, server: usize, cut: Cut) {
@@ -58,12 +72,11 @@ impl Links {
     /// Those from and to it.
     fn of(&self, server: usize) -> impl Iterator<Item = &Proxy> {
         let its = self.0.iter().filter(move |link| link.from == server || link.to == server);
-        its.flat_map(|link| &link.proxies)
+        its.flat_map(|link| [&link.following, &link.voting])
     }
-}
 
-/// Where the proxy from one server to another listens.
-pub(super) fn address(from: usize, to: usize) -> IpAddr {
-    let number = |index| u8::try_from(index + 1).expect("they are three");
-    Ipv4Addr::new(127, 1, number(from), number(to)).into()
+    fn link(&self, from: usize, to: usize) -> &Link {
+        let found = self.0.iter().find(|link| link.from == from && link.to == to);
+        found.expect("there is one of each server to each other one")
+    }
 }

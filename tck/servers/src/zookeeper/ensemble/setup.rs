@@ -1,13 +1,12 @@
 //! Three servers, started at once.
 
-use std::{fmt::Write as _, net::Ipv4Addr, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{links, links::Links};
+use super::links::Links;
 use crate::{
     Options, Proxy,
-    folder::Folder,
     port::Port,
     zookeeper::{
         ZooKeeper,
@@ -16,7 +15,7 @@ use crate::{
     },
 };
 
-pub(super) const SERVERS: usize = 3;
+const SERVERS: usize = 3;
 
 /// What goes through proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,72 +27,44 @@ pub(super) enum Way {
     All,
 }
 
-/// What is known of a server before it starts.
-pub(super) struct Seat {
-    folder: Folder,
-    port: Port,
-    proxy: Option<Arc<Proxy>>,
-    /// Where the others follow it, and where they vote.
-    pub(super) peers: [Port; 2],
+/// Where the others find a server.
+pub(super) struct Peer {
+    /// To follow it.
+    pub(super) following: Port,
+    /// To vote.
+    pub(super) voting: Port,
 }
 
 pub(super) async fn start(options: &Options, way: Way) -> (Vec<ZooKeeper>, Option<Links>) {
-    let mut seats = Vec::new();
-    for _ in 0..SERVERS {
-        seats.push(Seat::new(options, way).await);
-    }
+    let peers: Vec<Peer> =
+        (0..SERVERS).map(|_| Peer { following: Port::new(), voting: Port::new() }).collect();
     let links = match way {
         Way::Direct | Way::Clients => None,
-        Way::All => Some(Links::between(&seats)),
+        Way::All => Some(Links::between(&peers).await),
     };
-    let special: Vec<_> = (0..SERVERS).map(|index| special(index, &seats, way)).collect();
-    let starts = seats.into_iter().zip(special).map(|(seat, special)| seat.start(options, special));
-    (join_all(starts).await, links)
-}
-
-impl Seat {
-    async fn new(options: &Options, way: Way) -> Self {
+    let known: Vec<_> = (0..SERVERS).map(|own| known_to(own, &peers, links.as_ref())).collect();
+    let starts = peers.into_iter().zip(known).enumerate().map(async |(own, (peer, known))| {
         let folder = launch::folder(options.durability);
+        folder.write("data/myid", (own + 1).to_string().as_bytes());
         let port = Port::new();
         let proxy = match way {
             Way::Direct => None,
             Way::Clients | Way::All => Some(Arc::new(Proxy::before(port.address()).await)),
         };
-        Self { folder, port, proxy, peers: [Port::new(), Port::new()] }
-    }
-
-    async fn start(self, options: &Options, special: Vec<Setting>) -> ZooKeeper {
-        let instance = launch::server(self.folder, self.port, options, special);
-        instance.own().expect("it is ours").start().await;
-        ZooKeeper { proxy: self.proxy, _ports: self.peers.into(), ..ZooKeeper::of(instance) }
-    }
-}
-
-/// What makes a server one of several: its number, and where the others are.
-fn special(own: usize, seats: &[Seat], way: Way) -> Vec<Setting> {
-    let folder = &seats[own].folder;
-    folder.write("data/myid", (own + 1).to_string().as_bytes());
-    let hosts = folder.write("hosts", hosts(own, way).as_bytes()).display().to_string();
-    let servers = seats.iter().enumerate().map(|(index, seat)| {
-        let [following, voting] = seat.peers.each_ref().map(Port::number);
-        setting(&format!("server.{}", index + 1), &format!("{}:{following}:{voting}", name(index)))
+        let instance = launch::start(folder, port, options, known).await;
+        ZooKeeper { proxy, _ports: [peer.following, peer.voting].into(), ..ZooKeeper::of(instance) }
     });
-    servers.chain([setting("jdk.net.hosts.file", &hosts)]).collect()
+    (join_all(starts).await, links)
 }
 
-/// Where one server looks for each.
-fn hosts(own: usize, way: Way) -> String {
-    let mut text = String::new();
-    for index in 0..SERVERS {
-        let address = match way {
-            Way::All if index != own => links::address(own, index),
-            Way::Direct | Way::Clients | Way::All => Ipv4Addr::LOCALHOST.into(),
-        };
-        writeln!(text, "{address} {}", name(index)).expect("memory takes what is written");
-    }
-    text
-}
-
-fn name(index: usize) -> String {
-    format!("server-{}", index + 1)
+/// Where one server finds each, itself too.
+fn known_to(own: usize, peers: &[Peer], links: Option<&Links>) -> Vec<Setting> {
+    let addresses = peers.iter().enumerate().map(|(index, peer)| match links {
+        Some(links) if index != own => links.addresses(own, index),
+        Some(_) | None => [peer.following.address(), peer.voting.address()],
+    });
+    let settings = addresses.enumerate().map(|(index, [following, voting])| {
+        setting(&format!("server.{}", index + 1), &format!("{following}:{}", voting.port()))
+    });
+    settings.collect()
 }
