@@ -2,12 +2,15 @@
 
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
-use crate::redis;
+use crate::{redis, zookeeper};
 
 /// Whether a server answers a new connection.
 pub(crate) async fn answers(url: &str) -> bool {
     if url.starts_with("redis:") {
         return redis::command(url, &["PING"], redis::BOUND).await.is_ok();
+    }
+    if url.starts_with("zookeeper:") {
+        return zookeeper::serves(url).await;
     }
     execute(url, &["select 1"]).await.is_ok()
 }

@@ -28,6 +28,7 @@ impl Kit {
     pub(crate) const MYSQL: Self = Self { name: "mysql", program: "mysqld" };
     pub(crate) const MARIADB: Self = Self { name: "mariadb", program: "mariadbd" };
     pub(crate) const REDIS: Self = Self { name: "redis", program: "redis-server" };
+    pub(crate) const ZOOKEEPER: Self = Self { name: "zookeeper", program: "zookeeper" };
 
     pub(crate) fn name(self) -> &'static str {
         self.name

@@ -22,9 +22,10 @@
 //! that a crash of the machine would is what makes it fast, unless it is [`durable`](Options::durable).
 //!
 //! # Servers of your own
-//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_REDIS_`, `_PGBOUNCER_`) is set, it names a server
+//! Where `SIMBA_TCK_POSTGRES_URL` (`_MYSQL_`, `_MARIADB_`, `_REDIS_`, `_PGBOUNCER_`, `_ZOOKEEPER_`) is set, it names a server
 //! that runs, with its administrator: `start` makes a database in it, and each verb that needs the process says
-//! why it cannot. `tck/compose.yaml` has the values. A [`RedisCluster`] and [`Sentinels`] are always ours.
+//! why it cannot. `tck/compose.yaml` has the values. A [`RedisCluster`], [`Sentinels`] and a
+//! [`ZooKeeperEnsemble`] are always ours.
 //!
 //! # Panics
 //! All of this is for tests: what does not succeed within a minute panics, with the end of the server's log.
@@ -47,6 +48,7 @@ mod redis;
 mod server;
 mod shared_memory;
 mod wait;
+mod zookeeper;
 
 pub use instance::{Lacking, Offset};
 pub use kit::clock_shim;
@@ -56,7 +58,10 @@ pub use pgbouncer::PgBouncer;
 pub use postgres::Postgres;
 pub use proxy::{LostReply, Proxy};
 
-pub use self::redis::{ClusterNode, Migration, Redis, RedisCluster, Sentinel, Sentinels};
+pub use self::{
+    redis::{ClusterNode, Migration, Redis, RedisCluster, Sentinel, Sentinels},
+    zookeeper::{Cut, ZooKeeper, ZooKeeperEnsemble, ZooKeeperMode},
+};
 
 /// The password in each `url()`, which no message may show; `install` gives it to the user.
 pub const APP_PASSWORD: &str = "secret-of-app";

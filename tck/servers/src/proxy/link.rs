@@ -69,8 +69,9 @@ impl Link {
     async fn requests(&self, mut from: ReadHalf<'_>, to: WriteHalf<'_>) {
         let (queue, queued) = mpsc::channel(UNDER_WAY);
         let read = async move {
-            while let Some(bytes) = some_of(&mut from).await {
+            while let Some(mut bytes) = some_of(&mut from).await {
                 self.asked();
+                self.way.put_alias_in(&mut bytes);
                 if queue.send((now(), bytes)).await.is_err() {
                     return;
                 }
@@ -141,6 +142,13 @@ impl Way {
                 // It never fails: this proxy has the sender.
                 _ = condition.changed() => {}
             }
+        }
+    }
+
+    fn put_alias_in(&self, bytes: &mut [u8]) {
+        let Some((own, alias)) = self.alias.get() else { return };
+        if let Some(at) = bytes.windows(own.len()).position(|window| window == own.as_bytes()) {
+            bytes[at..at + own.len()].copy_from_slice(alias.as_bytes());
         }
     }
 

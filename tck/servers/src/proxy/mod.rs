@@ -6,7 +6,7 @@ mod link;
 use std::{
     net::{SocketAddr, TcpListener},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -36,6 +36,8 @@ struct Way {
     target: Mutex<SocketAddr>,
     condition: watch::Sender<Condition>,
     round_trips: AtomicU64,
+    /// An address that clients call their own, and another one of that length in its place.
+    alias: OnceLock<(String, String)>,
     links: Mutex<Vec<Task>>,
 }
 
@@ -53,6 +55,7 @@ impl Proxy {
             target: Mutex::new(target),
             condition: watch::Sender::new(Condition::Sound),
             round_trips: AtomicU64::new(0),
+            alias: OnceLock::new(),
             links: Mutex::new(Vec::new()),
         };
         let proxy = Self { way: Arc::new(way), accepting: Mutex::new(None) };
@@ -132,6 +135,13 @@ impl Proxy {
     /// Leads new connections to another address; those that are there stay.
     pub fn lead_to(&self, target: SocketAddr) {
         *self.way.target() = target;
+    }
+
+    /// Makes clients that tell the server where they are tell it another address, whose port has as many digits.
+    pub(crate) fn set_alias(&self, own: SocketAddr, alias: SocketAddr) {
+        let (own, alias) = (own.to_string(), alias.to_string());
+        assert_eq!(own.len(), alias.len(), "what is sent keeps its length");
+        self.way.alias.set((own, alias)).expect("there is one alias");
     }
 
     /// How often a client began to send after the server's last answer, over all connections since the start:
