@@ -11,7 +11,6 @@ use super::{
     location::{Location, check_root},
     paths::Paths,
     permission,
-    reader::Reader,
 };
 use crate::BackendError;
 
@@ -120,10 +119,8 @@ impl ZooKeeperBuilder {
             paths,
             call_timeout: self.call_timeout,
             sessions: Sessions::default(),
-            reader: Reader::default(),
         };
-        // Of its own: the application may connect on a runtime that ends before the first session is opened.
-        let client = shared.ensemble.client(&shared.place, Duration::from_secs(10)).await?;
+        let client = shared.client().await?;
         permission::check(&shared, &client).await?;
         Ok(ZooKeeperBackend { shared: Arc::new(shared) })
     }

@@ -101,7 +101,7 @@ fn refused(place: &str, path: &str, error: &Error) -> Option<Meaning> {
         Error::NotReadOnly => (ReadOnly, format!("{place} takes no writes for now: it has no quorum")),
         Error::Unimplemented => (
             Unsupported,
-            format!("{place} does not know a call that Simba needs: use ZooKeeper 3.5 or newer"),
+            format!("{place} does not know a call that Simba needs: use ZooKeeper 3.6 or newer"),
         ),
         Error::BadArguments(_) => (Config, format!("the path {path} cannot be one of ZooKeeper: {error}")),
         Error::Throttled => (Unavailable, format!("{place} has more calls than it takes: try again")),

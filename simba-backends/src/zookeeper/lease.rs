@@ -9,7 +9,7 @@ use super::{
     Shared, error,
     holdings::End,
     live::{Live, Over},
-    parents, paths, reader,
+    parents, paths,
     session::{PIPELINE, ROUNDS, absent, token},
 };
 use crate::{
@@ -355,7 +355,7 @@ impl Freeing<'_> {
 
 pub(super) async fn inspect(shared: &Arc<Shared>, name: &LeaseName) -> Result<Option<Holder>, BackendError> {
     let path = shared.paths.lease(name);
-    let client = reader::client(shared).await?;
+    let client = shared.client().await?;
     let looks = (client.sync(&path), client.get_data(&path));
     let (synced, found) = shared.within(&path, join(looks.0, looks.1)).await?;
     let (data, stat) = match synced.and(found) {

@@ -1,4 +1,4 @@
-//! The storage in ZooKeeper 3.5 or newer: one server, or an ensemble.
+//! The storage in ZooKeeper 3.6 or newer: one server, or an ensemble.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), simba_backends::BackendError> {
@@ -45,7 +45,6 @@ mod location;
 mod parents;
 mod paths;
 mod permission;
-mod reader;
 mod session;
 mod touches;
 mod watchdog;
@@ -54,9 +53,10 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::time::timeout;
+use zookeeper_client::Client;
 
 pub use self::builder::ZooKeeperBuilder;
-use self::{ensemble::Ensemble, live::Sessions, paths::Paths, reader::Reader};
+use self::{ensemble::Ensemble, live::Sessions, paths::Paths};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, Renewal, SessionId, SessionScope,
@@ -79,11 +79,20 @@ struct Shared {
     call_timeout: Duration,
     warnings: Vec<String>,
     sessions: Sessions,
-    /// For what is asked for while no session is open.
-    reader: Reader,
 }
 
+/// How long the session lasts that is opened to read something.
+const READING: Duration = Duration::from_secs(10);
+
 impl Shared {
+    /// A client to read with: that of a session where there is one, else one that ends with its last clone.
+    async fn client(&self) -> Result<Client, BackendError> {
+        match self.sessions.any_client() {
+            Some(client) => Ok(client),
+            None => self.ensemble.client(&self.place, READING).await,
+        }
+    }
+
     /// Waits for the answer to a call about a node, no longer than a call may take.
     async fn within<T>(&self, path: &str, call: impl Future<Output = T>) -> Result<T, BackendError> {
         timeout(self.call_timeout, call).await.map_err(|_| error::unanswered(&self.place, path))

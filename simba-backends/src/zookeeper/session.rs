@@ -12,7 +12,7 @@ use super::{
     live::{Live, Over},
     parents,
     paths::{Place, id_of},
-    reader, watchdog,
+    watchdog,
 };
 use crate::{
     BackendError, GroupName, KeepAlive, LeaseName, Metadata, Opened, SessionId, Token, clock::since_boot,
@@ -51,7 +51,6 @@ pub(super) async fn open(
         let (session, place) = (&live.id, &shared.place);
         warn!(%session, ?lease, ?granted, "{place} notices a crash later than a lease: see its minSessionTimeout");
     }
-    shared.reader.let_go().await;
     Ok(Opened { session: live.id.clone(), remaining: lease.min(granted) })
 }
 
@@ -237,7 +236,7 @@ pub(super) async fn absent(shared: &Arc<Shared>, session: &SessionId) -> Result<
         return Ok(());
     }
     let path = shared.paths.session(session);
-    let client = reader::client(shared).await?;
+    let client = shared.client().await?;
     let (synced, stat) = (client.sync(&path), client.check_stat(&path));
     let (synced, stat) = shared.within(&path, async { (synced.await, stat.await) }).await?;
     match synced.and(stat) {
