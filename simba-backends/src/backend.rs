@@ -17,8 +17,8 @@ use crate::{
 ///
 /// Session
 /// - **S1** Opening gives an id that was never used before, and `0 < remaining <= lease`.
-/// - **S2** A keep-alive restores the full lease and lists exactly what the session holds, with
-///   tokens, and the groups it has joined.
+/// - **S2** A keep-alive restores the lease, in full unless [`Capabilities::renewal`] says otherwise, and
+///   lists exactly what the session holds, with tokens, and the groups it has joined.
 /// - **S3** A session that was not kept alive for its lease is expired for keep-alive (which removes
 ///   it), acquire and join. It is never revived, also not by a keep-alive that waited on a lock of the
 ///   storage for longer than the lease.

@@ -11,6 +11,27 @@ pub enum ClockSource {
     HostWallClock,
 }
 
+/// Who can use a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionScope {
+    /// Any client of the storage that knows its id.
+    #[default]
+    Storage,
+    /// Only the backend that opened it. To all others its calls are
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) while it lives.
+    Backend,
+}
+
+/// What the answer to a keep-alive vouches for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Renewal {
+    /// That keep-alive: the full lease remains.
+    #[default]
+    This,
+    /// One that the session sent some time before: more than half the lease remains.
+    Earlier,
+}
+
 /// What a storage declares; the TCK holds it to that, and to nothing that it does not declare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,4 +44,8 @@ pub struct Capabilities {
     pub one_call_keep_alive: bool,
     /// Whose clock measures the leases.
     pub clock: ClockSource,
+    /// Who can use a session.
+    pub session_scope: SessionScope,
+    /// What the answer to a keep-alive vouches for.
+    pub renewal: Renewal,
 }

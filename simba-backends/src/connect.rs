@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{BackendError, LeaseBackend, memory::MemoryBackend};
 
 /// Every scheme and the cargo feature behind it.
-const SCHEMES: [(&str, &str); 12] = [
+const SCHEMES: [(&str, &str); 13] = [
     ("memory", "memory"),
     ("sqlite", "sqlite"),
     ("postgres", "postgres"),
@@ -18,6 +18,7 @@ const SCHEMES: [(&str, &str); 12] = [
     ("rediss+sentinel", "redis"),
     ("redis+cluster", "redis"),
     ("rediss+cluster", "redis"),
+    ("zookeeper", "zookeeper"),
 ];
 
 /// Opens the storage that a URL names.
@@ -31,6 +32,7 @@ const SCHEMES: [(&str, &str); 12] = [
 /// | `redis://user:password@host:6379` | one Redis (feature `redis`; `rediss:` and so on with TLS) |
 /// | `redis+sentinel://user:password@host:26379,host:26379/master` | the master that Sentinels name (feature `redis`) |
 /// | `redis+cluster://user:password@host:6379,host:6379` | a Redis Cluster (feature `redis`) |
+/// | `zookeeper://user:password@host:2181,host:2181/root` | a ZooKeeper ensemble (feature `zookeeper`) |
 ///
 /// # Errors
 /// [`Config`](crate::ErrorKind::Config) for a text that is no such URL, [`Unsupported`] for a scheme
@@ -56,6 +58,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn LeaseBackend>, BackendError> {
         "redis" | "rediss" | "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster" => {
             Ok(Arc::new(crate::redis::RedisBackend::connect(url).await?))
         }
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => Ok(Arc::new(crate::zookeeper::ZooKeeperBackend::connect(url).await?)),
         _ => Err(refused(scheme)),
     }
 }

@@ -76,7 +76,7 @@ impl BackendError {
     }
 
     /// The same error with another outcome: who knows more about the call than its storage says so.
-    #[cfg(any(feature = "postgres", feature = "mysql", feature = "redis"))]
+    #[cfg(any(feature = "postgres", feature = "mysql", feature = "redis", feature = "zookeeper"))]
     pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
         self.outcome = outcome;
         self

@@ -44,12 +44,14 @@ mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod token;
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "redis"))]
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "redis", feature = "zookeeper"))]
 mod url;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 pub use answer::{Acquired, Acquisition, Holder, Joined, KeepAlive, Member, Opened, Release};
 pub use backend::LeaseBackend;
-pub use capabilities::{Capabilities, ClockSource};
+pub use capabilities::{Capabilities, ClockSource, Renewal, SessionScope};
 pub use connect::connect;
 pub use error::{BackendError, ErrorKind, Outcome};
 pub use hint::{Hint, HintSource};

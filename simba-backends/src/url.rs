@@ -48,3 +48,20 @@ impl UrlForm {
         ))
     }
 }
+
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+/// With each `%` and two digits replaced by the byte that they say.
+pub(crate) fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let byte = if byte == b'%' {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            u8::try_from(digit()? * 16 + digit()?).ok()?
+        } else {
+            byte
+        };
+        bytes.push(byte);
+    }
+    String::from_utf8(bytes).ok()
+}

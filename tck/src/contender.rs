@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use simba_backends::{
     Acquired, Acquisition, GroupName, Holder, Joined, KeepAlive, LeaseBackend, LeaseName, Member, Metadata,
-    Release, SessionId, Token,
+    Release, SessionId, SessionScope, Token,
 };
 use tokio::task::JoinSet;
 
@@ -43,6 +43,14 @@ impl Contender {
     pub(crate) async fn on(backend: Arc<dyn LeaseBackend>, lease: Duration) -> Self {
         let opened = backend.open_session(lease, &Metadata::default()).await;
         Self { backend, session: opened.expect("a session opens").session, lease }
+    }
+
+    /// The same session through a client of its own, where the storage has that.
+    pub(crate) async fn elsewhere(&self, fixture: &dyn Fixture) -> Self {
+        match self.backend.capabilities().session_scope {
+            SessionScope::Storage => Self { backend: fixture.connect().await, ..self.clone() },
+            SessionScope::Backend => self.clone(),
+        }
     }
 
     pub(crate) async fn acquire_all(&self, names: &[LeaseName]) -> BTreeMap<LeaseName, Acquisition> {

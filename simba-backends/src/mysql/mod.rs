@@ -73,8 +73,8 @@ use self::{
     watch::Watchers,
 };
 use crate::{
-    Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
-    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
+    Acquired, BackendError, Capabilities, GroupName, HintSource, Holder, Joined, KeepAlive, LeaseBackend,
+    LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
     sql::{self, Freed, Hints, PurgeTimer, Server},
 };
 
@@ -194,7 +194,7 @@ impl LeaseBackend for MySqlBackend {
             hints: true,
             durable_tokens: true,
             one_call_keep_alive: true,
-            clock: ClockSource::Storage,
+            ..Capabilities::default()
         }
     }
 

@@ -56,8 +56,8 @@ use sqlx::{
 pub use self::builder::PostgresBuilder;
 use self::{hints::PostgresHints, listen::Listening, notify::Freed, plan::Plans};
 use crate::{
-    Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
-    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
+    Acquired, BackendError, Capabilities, GroupName, HintSource, Holder, Joined, KeepAlive, LeaseBackend,
+    LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
     sql::{self, PurgeTimer, Server},
 };
 
@@ -176,7 +176,7 @@ impl LeaseBackend for PostgresBackend {
             hints: self.shared.hints == Hinting::Listen,
             durable_tokens: true,
             one_call_keep_alive: true,
-            clock: ClockSource::Storage,
+            ..Capabilities::default()
         }
     }
 

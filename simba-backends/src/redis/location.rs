@@ -9,7 +9,10 @@
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 
-use crate::{BackendError, url::UrlForm};
+use crate::{
+    BackendError,
+    url::{UrlForm, decoded},
+};
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26_379;
@@ -297,22 +300,6 @@ fn address(text: &str, default_port: u16, link: Link) -> Option<ConnectionAddr> 
 /// Digits only: no sign, no blank.
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-/// With each `%` and two digits replaced by the byte that they say.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let byte = if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            u8::try_from(digit()? * 16 + digit()?).ok()?
-        } else {
-            byte
-        };
-        bytes.push(byte);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ use async_trait::async_trait;
 pub use self::builder::RedisBuilder;
 use self::{hints::RedisHints, key::Keys, known::Known, listen::Listening, server::Server};
 use crate::{
-    Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
-    LeaseBackend, LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
+    Acquired, BackendError, Capabilities, GroupName, HintSource, Holder, Joined, KeepAlive, LeaseBackend,
+    LeaseName, Member, Metadata, Opened, Release, SessionId, Token,
 };
 
 /// A storage in Redis. A clone shares its connections.
@@ -174,7 +174,7 @@ impl LeaseBackend for RedisBackend {
             hints: true,
             durable_tokens: self.shared.durable_tokens,
             one_call_keep_alive: false,
-            clock: ClockSource::Storage,
+            ..Capabilities::default()
         }
     }
 

@@ -113,6 +113,7 @@ impl LeaseBackend for SqliteBackend {
             durable_tokens: true,
             one_call_keep_alive: true,
             clock: ClockSource::HostWallClock,
+            ..Capabilities::default()
         }
     }
 

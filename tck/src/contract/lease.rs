@@ -99,7 +99,7 @@ pub async fn l4_a_held_name_says_so_and_for_how_long(fixture: &dyn Fixture) {
 /// **L5** The holder's own repeated acquire answers `AlreadyOwned` with the same token.
 pub async fn l5_the_holders_repeat_is_already_owned_with_the_same_token(fixture: &dyn Fixture) {
     let mine = Contender::lasting(fixture).await;
-    let elsewhere = Contender { backend: fixture.connect().await, ..mine.clone() };
+    let elsewhere = mine.elsewhere(fixture).await;
     let n = name("n");
     let first = mine.granted(&n).await;
     for repeat in [&mine, &mine, &elsewhere] {

@@ -77,7 +77,7 @@ async fn racing_batches_grant_each_name_once(racers: &[Contender]) {
 /// **L11** A lease whose grant never reached the asker shows in the next owned list.
 pub async fn l11_a_grant_that_was_never_heard_of_is_listed(fixture: &dyn Fixture) {
     let mine = Contender::lasting(fixture).await;
-    let elsewhere = Contender { backend: fixture.connect().await, ..mine.clone() };
+    let elsewhere = mine.elsewhere(fixture).await;
     for polls in 0..12 {
         let n = name(format!("n{polls}"));
         let heard = abandon(polls, mine.backend.acquire(&mine.session, std::slice::from_ref(&n))).await;

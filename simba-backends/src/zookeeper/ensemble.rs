@@ -1,0 +1,129 @@
+//! Making clients of the ensemble.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+use zookeeper_client::{Acl, Acls, Client, CreateMode};
+
+use super::error;
+use crate::BackendError;
+
+/// How to connect, as whom, and what the nodes that are made may be used for.
+#[derive(Clone)]
+pub(super) struct Ensemble {
+    /// `host:port,host:port`.
+    pub(super) hosts: String,
+    /// Each a scheme and its credentials.
+    pub(super) logins: Vec<(String, Vec<u8>)>,
+    pub(super) access: Access,
+    /// How long a session may take to open.
+    pub(super) connection_timeout: Duration,
+    #[cfg(feature = "zookeeper-tls")]
+    pub(super) tls: Option<zookeeper_client::TlsOptions>,
+    #[cfg(feature = "zookeeper-sasl")]
+    pub(super) sasl: Option<zookeeper_client::SaslOptions>,
+}
+
+/// The ACL of a node that is made.
+#[derive(Clone)]
+pub(super) enum Access {
+    /// The creator's alone once there are credentials, else everybody's.
+    Automatic,
+    Provided(Provider),
+}
+
+/// Says which ACL the node at a path gets.
+pub(super) type Provider = Arc<dyn Fn(&str) -> Vec<Acl> + Send + Sync>;
+
+impl Ensemble {
+    pub(super) fn new(hosts: String) -> Self {
+        Self {
+            hosts,
+            logins: Vec::new(),
+            access: Access::Automatic,
+            connection_timeout: Duration::from_secs(10),
+            #[cfg(feature = "zookeeper-tls")]
+            tls: None,
+            #[cfg(feature = "zookeeper-sasl")]
+            sasl: None,
+        }
+    }
+
+    /// Opens a session of ZooKeeper with that time-out, or what the ensemble makes of it.
+    pub(super) async fn client(
+        &self,
+        place: &str,
+        session_timeout: Duration,
+    ) -> Result<Client, BackendError> {
+        // A server that does not answer is left for the next one early enough for the session to outlast it.
+        let connector = Client::connector()
+            .with_session_timeout(session_timeout)
+            .with_connection_timeout(session_timeout / 3)
+            .with_fail_eagerly();
+        let connector = self
+            .logins
+            .iter()
+            .fold(connector, |connector, (scheme, credentials)| connector.with_auth(scheme, credentials));
+        #[cfg(feature = "zookeeper-sasl")]
+        let connector = match &self.sasl {
+            Some(options) => connector.with_sasl(options.clone()),
+            None => connector,
+        };
+        let connected = timeout(self.connection_timeout, self.connect(connector)).await;
+        let connected = connected.unwrap_or(Err(zookeeper_client::Error::Timeout));
+        connected.map_err(|failure| error::unconnected(place, failure))
+    }
+
+    #[cfg(feature = "zookeeper-tls")]
+    async fn connect(
+        &self,
+        connector: zookeeper_client::Connector,
+    ) -> Result<Client, zookeeper_client::Error> {
+        match &self.tls {
+            Some(options) => connector.with_tls(options.clone()).secure_connect(&self.hosts).await,
+            None => connector.connect(&self.hosts).await,
+        }
+    }
+
+    #[cfg(not(feature = "zookeeper-tls"))]
+    async fn connect(
+        &self,
+        connector: zookeeper_client::Connector,
+    ) -> Result<Client, zookeeper_client::Error> {
+        connector.connect(&self.hosts).await
+    }
+
+    /// Whether clients are known by more than their address.
+    pub(super) fn logs_in(&self) -> bool {
+        #[cfg(feature = "zookeeper-sasl")]
+        if self.sasl.is_some() {
+            return true;
+        }
+        !self.logins.is_empty()
+    }
+
+    /// Whether everybody may change what is made.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.access, Access::Automatic) && !self.logs_in()
+    }
+
+    /// Calls with the options for a node of that kind at that path.
+    pub(super) fn with_options<T>(
+        &self,
+        path: &str,
+        mode: CreateMode,
+        call: impl FnOnce(&zookeeper_client::CreateOptions<'_>) -> T,
+    ) -> T {
+        match &self.access {
+            Access::Automatic if self.logs_in() => call(&mode.with_acls(Acls::creator_all())),
+            Access::Automatic => call(&mode.with_acls(Acls::anyone_all())),
+            Access::Provided(provider) => call(&mode.with_acls(Acls::new(&provider(path)))),
+        }
+    }
+}
+
+impl fmt::Debug for Ensemble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ensemble").field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
