@@ -6,7 +6,7 @@ use simba_backends::{Acquisition, Metadata, Release};
 use simba_servers::{Options, ZooKeeper};
 
 use crate::{
-    kit::{backend, nodes},
+    kit::{backend, nodes, number},
     peer::{Peer, names, now},
 };
 
@@ -34,13 +34,13 @@ async fn ten_thousand_leases_are_had_in_no_time_and_kept_without_a_write() {
     let answers = mine.acquire_all(&all).await;
     let acquired_in = begun.elapsed();
     assert!(answers.iter().all(|(_, answer)| matches!(answer, Acquisition::Granted { .. })));
-    let before = (zxid(&server).await, server.requests().await);
+    let before = (zxid(&server).await, server.connected().await[&number(&mine)]);
     let begun = now();
     for _ in 0..10 {
         assert_eq!(mine.owned().await.unwrap().len(), 10_000);
     }
     let kept_in = begun.elapsed() / 10;
-    let after = (zxid(&server).await, server.requests().await);
+    let after = (zxid(&server).await, server.connected().await[&number(&mine)]);
     let owned = mine.owned().await.unwrap();
     let begun = now();
     let answers = mine.backend.release(&mine.session, &owned).await.unwrap();

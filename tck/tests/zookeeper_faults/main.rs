@@ -4,6 +4,7 @@
 
 mod futures;
 mod kit;
+mod late_releases;
 mod load;
 mod lost_replies;
 mod order;
