@@ -66,6 +66,9 @@ pub(super) struct State {
     pub(super) deadline: Duration,
     pub(super) touches: Touches,
     pub(super) holdings: Holdings,
+    /// The version of its own node that a delete is sent with; none where the last one is not certain, or one of those
+    /// that were sent with it may still take effect.
+    pub(super) fence: Option<i32>,
     /// What is being released, from before it is looked at until it is gone: not to be made anew in between.
     pub(super) releasing: BTreeSet<LeaseName>,
 }
@@ -102,6 +105,7 @@ impl Live {
                 deadline: opened + lease.min(timeout),
                 touches: Touches::new(opened, timeout),
                 holdings: Holdings::default(),
+                fence: None,
                 releasing: BTreeSet::new(),
             }),
             releases: tokio::sync::Mutex::new(()),

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::{join, join_all};
 use tokio::time::timeout;
-use zookeeper_client::{Client, Error};
+use zookeeper_client::{Client, Error, MultiWriteError};
 
 use super::{
     Shared, error,
     holdings::End,
     lease::to_its_end,
     live::{Live, Over},
-    session::{PIPELINE, absent},
+    session::{PIPELINE, ROUNDS, absent, describe},
 };
 use crate::{BackendError, LeaseName, Release, SessionId, Token, clock::since_boot};
 
@@ -55,65 +55,169 @@ struct Freeing<'a> {
     live: &'a Live,
 }
 
+/// A lease to delete.
+type Own = (LeaseName, String);
+
 impl Freeing<'_> {
     /// Deletes the nodes that are still these terms' own.
     ///
     /// ZooKeeper cannot delete on that condition. But the node of a live session goes only when somebody deletes it, and
     /// between the look and the delete nobody of ours does.
+    ///
+    /// A delete that is given up may still arrive: a server that stood still reads what was sent to it long after the
+    /// session has gone on elsewhere, and the leader takes it as soon as that server also reads an attempt to reconnect
+    /// (measured). By then the name may be another's. So each delete is sent together with a check that the session's own
+    /// node still has a certain version, and after one that was given up that node is written anew before anything else.
     async fn run(&self, leases: &[(LeaseName, Token)]) -> Result<Answers, BackendError> {
-        let client = match self.live.connected(self.shared).await? {
-            Ok(client) => client,
-            Err(Over) => return Ok(gone(leases)),
-        };
+        let (mut answers, mut left) = (BTreeMap::new(), leases.to_vec());
+        for _ in 0..ROUNDS {
+            let client = match self.live.connected(self.shared).await? {
+                Ok(client) => client,
+                Err(Over) => return Ok(gone(leases)),
+            };
+            let Some(fence) = self.fence(&client).await? else { return Ok(gone(leases)) };
+            let own = self.look(&client, &left, &mut answers).await?;
+            if self.live.is_over() {
+                return Ok(gone(leases));
+            }
+            let again = self.delete(&client, fence, own, &mut answers).await;
+            if again.is_empty() {
+                return Ok(answers.into_iter().collect());
+            }
+            left.retain(|(name, _)| again.contains(name));
+        }
+        let vanishing = error::vanishing(&self.shared.paths.session(&self.live.id));
+        answers.extend(failed(&left, &vanishing));
+        Ok(answers.into_iter().collect())
+    }
+
+    /// The version of the session's node that no delete was sent with that may still arrive; nothing if it is over.
+    async fn fence(&self, client: &Client) -> Result<Option<i32>, BackendError> {
+        let (known, path) = (self.live.lock().fence, self.shared.paths.session(&self.live.id));
+        if known.is_some() {
+            return Ok(known);
+        }
+        for _ in 0..ROUNDS {
+            let written = client.set_data(&path, self.live.metadata.as_str().as_bytes(), None);
+            match self.shared.within(&path, written).await? {
+                Ok(stat) => {
+                    self.live.lock().fence = Some(stat.version);
+                    return Ok(Some(stat.version));
+                }
+                Err(Error::NoNode) if self.live.is_over() => return Ok(None),
+                Err(Error::NoNode) => describe(self.shared, self.live).await?,
+                Err(Error::SessionExpired) => return Ok(None),
+                Err(failure) => return Err(error::of(&self.shared.place, &path, failure)),
+            }
+        }
+        Err(error::vanishing(&path))
+    }
+
+    /// Which of them are still these terms' own.
+    async fn look(
+        &self,
+        client: &Client,
+        leases: &[(LeaseName, Token)],
+        answers: &mut BTreeMap<LeaseName, Release>,
+    ) -> Result<Vec<Own>, BackendError> {
         let root = self.shared.paths.root();
         let paths: Vec<_> = leases.iter().map(|(name, _)| self.shared.paths.lease(name)).collect();
         let looks = join(client.sync(root), join_all(paths.iter().map(|path| client.check_stat(path))));
         let (synced, stats) = self.shared.within(root, looks).await?;
-        if self.live.is_over() {
-            return Ok(gone(leases));
-        }
         synced.map_err(|failure| error::of(&self.shared.place, root, failure))?;
-        let (mut answers, mut own) = (BTreeMap::new(), Vec::new());
-        for (((name, token), path), stat) in leases.iter().zip(&paths).zip(stats) {
-            match stat {
+        let mut own = Vec::new();
+        for (((name, token), path), stat) in leases.iter().zip(paths).zip(stats) {
+            let answer = match stat {
                 Ok(Some(stat))
                     if stat.ephemeral_owner == self.live.number && stat.czxid == token.as_i64() =>
                 {
-                    own.push((name, path));
+                    own.push((name.clone(), path));
+                    continue;
                 }
-                Ok(_) => {
-                    answers.insert(name.clone(), Release::Gone);
-                }
-                Err(failure) => {
-                    let failure = error::of(&self.shared.place, path, failure);
-                    answers.insert(name.clone(), Release::Failed(failure));
-                }
-            }
+                Ok(_) => Release::Gone,
+                Err(failure) => Release::Failed(error::of(&self.shared.place, &path, failure)),
+            };
+            answers.insert(name.clone(), answer);
         }
-        answers.extend(self.delete(&client, &own).await);
-        Ok(answers.into_iter().collect())
+        Ok(own)
     }
 
-    async fn delete(&self, client: &Client, own: &[(&LeaseName, &String)]) -> Answers {
+    /// Deletes them; tells which to look at again, since the session's node has another version.
+    async fn delete(
+        &self,
+        client: &Client,
+        fence: i32,
+        own: Vec<Own>,
+        answers: &mut BTreeMap<LeaseName, Release>,
+    ) -> Vec<LeaseName> {
         let limit = self.shared.call_timeout;
         own.iter().for_each(|(name, _)| self.live.lock().holdings.sent(name));
-        let calls: Vec<_> = own.iter().map(|(_, path)| client.delete(path, None)).collect();
+        let calls: Vec<_> = own.iter().map(|(_, path)| self.send(client, fence, path)).collect();
         let calls = calls.into_iter().map(|call| async move { timeout(limit, call).await.ok() });
         let deleted = join_all(calls).await;
-        let mut state = self.live.lock();
-        let answers = own.iter().zip(deleted).map(|((name, path), deleted)| {
-            let answer = match deleted {
-                Some(Ok(()) | Err(Error::NoNode | Error::SessionExpired)) => Release::Gone,
-                Some(Err(failure)) => Release::Failed(error::of(&self.shared.place, path, failure)),
-                None => Release::Failed(error::unanswered(&self.shared.place, path)),
+        let (mut state, mut again) = (self.live.lock(), Vec::new());
+        for ((name, path), deleted) in own.into_iter().zip(deleted) {
+            let failure = match deleted {
+                Some(Ok(()) | Err(Refusal::Gone)) => {
+                    state.holdings.ended(&name, End::NotHeld);
+                    answers.insert(name, Release::Gone);
+                    continue;
+                }
+                Some(Err(Refusal::Fenced)) => {
+                    state.fence = state.fence.filter(|known| *known != fence);
+                    state.holdings.ended(&name, End::GivenUp(since_boot()));
+                    again.push(name);
+                    continue;
+                }
+                Some(Err(Refusal::Other(failure))) => error::of(&self.shared.place, &path, failure),
+                None => error::unanswered(&self.shared.place, &path),
             };
-            let end = match &answer {
-                Release::Gone => End::NotHeld,
-                Release::Failed(_) => End::GivenUp(since_boot()),
-            };
-            state.holdings.ended(name, end);
-            ((*name).clone(), answer)
-        });
-        answers.collect()
+            state.fence = None;
+            state.holdings.ended(&name, End::GivenUp(since_boot()));
+            answers.insert(name, Release::Failed(failure));
+        }
+        again
+    }
+
+    fn send<'c>(
+        &self,
+        client: &'c Client,
+        fence: i32,
+        path: &str,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send + use<'c> {
+        let session = self.shared.paths.session(&self.live.id);
+        let mut calls = client.new_multi_writer();
+        let added = calls.add_check_version(&session, fence).and_then(|()| calls.add_delete(path, None));
+        let sent = added.map(|()| calls.commit());
+        async move {
+            match sent.map_err(Refusal::Other)?.await {
+                Ok(_) => Ok(()),
+                Err(refused) => Err(Refusal::of(refused)),
+            }
+        }
+    }
+}
+
+/// Why a delete was not carried out.
+enum Refusal {
+    /// The session's node has another version.
+    Fenced,
+    /// There is nothing to delete, or the session has ended.
+    Gone,
+    Other(Error),
+}
+
+impl Refusal {
+    fn of(refused: MultiWriteError) -> Self {
+        match refused {
+            MultiWriteError::OperationFailed { index: 0, source: Error::BadVersion | Error::NoNode } => {
+                Self::Fenced
+            }
+            MultiWriteError::OperationFailed { index: 1, source: Error::NoNode } => Self::Gone,
+            MultiWriteError::RequestFailed { source: Error::SessionExpired } => Self::Gone,
+            MultiWriteError::OperationFailed { source, .. } | MultiWriteError::RequestFailed { source } => {
+                Self::Other(source)
+            }
+        }
     }
 }

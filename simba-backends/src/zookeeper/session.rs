@@ -56,7 +56,7 @@ pub(super) async fn open(
 }
 
 /// Writes down whose session it is.
-async fn describe(shared: &Shared, live: &Live) -> Result<(), BackendError> {
+pub(super) async fn describe(shared: &Shared, live: &Live) -> Result<(), BackendError> {
     let Some(client) = live.client() else { return Err(error::disconnected(&shared.place)) };
     let path = shared.paths.session(&live.id);
     match make(shared, &client, &path, &shared.paths.sessions(), live.metadata.as_str().as_bytes()).await? {
@@ -168,6 +168,7 @@ fn confirm<'c>(
         Confirmation::Write => {
             let metadata = live.metadata.as_str().as_bytes();
             let written = client.set_data(&shared.paths.session(&live.id), metadata, None);
+            live.lock().fence = None;
             Box::pin(async move {
                 match written.await {
                     // The refusal, too, has been committed.
