@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+mod flaps;
 mod futures;
 mod kit;
 mod late_releases;
@@ -14,3 +15,5 @@ mod peer;
 mod quorum;
 mod restarts;
 mod timeouts;
+mod vanished;
+mod watched;

@@ -16,17 +16,13 @@ enum Cut {
     Reset,
     /// What was sent on it arrives when the session has gone on elsewhere.
     HeldBack,
-    /// Its server stands still until the session has gone on elsewhere.
-    Stopped,
-    /// What was sent on it arrives when the session has gone on elsewhere, and another server leads.
-    NewLeader,
 }
 
 /// A session with two ways, which notices soon that one of them is silent.
 struct Walker {
     number: usize,
     client: Client,
-    ways: [(Proxy, ZooKeeper); 2],
+    ways: [Proxy; 2],
     /// What it sent, in that order.
     sent: Vec<Sent>,
 }
@@ -42,9 +38,8 @@ struct Sent {
 impl Walker {
     async fn start(number: usize, nodes: [&ZooKeeper; 2]) -> Self {
         let [a, b] = nodes;
-        let ways =
-            [(Proxy::before(a.address()).await, a.clone()), (Proxy::before(b.address()).await, b.clone())];
-        let hosts = format!("{},{}", ways[0].0.address(), ways[1].0.address());
+        let ways = [Proxy::before(a.address()).await, Proxy::before(b.address()).await];
+        let hosts = format!("{},{}", ways[0].address(), ways[1].address());
         let client = Client::connector()
             .with_session_timeout(Duration::from_secs(10))
             .with_connection_timeout(Duration::from_millis(160))
@@ -57,17 +52,17 @@ impl Walker {
     }
 
     /// The way that it is on.
-    async fn way(&self) -> &(Proxy, ZooKeeper) {
-        let before = self.ways.each_ref().map(|(proxy, _)| proxy.round_trips());
+    async fn way(&self) -> &Proxy {
+        let before = self.ways.each_ref().map(Proxy::round_trips);
         eventually("it has a connection", async || self.client.check_stat("/").await.is_ok()).await;
-        let used = |at: &usize| self.ways[*at].0.round_trips() > before[*at];
+        let used = |at: &usize| self.ways[*at].round_trips() > before[*at];
         let at = (0..2).rev().find(used).expect("the call went by one of them");
         &self.ways[at]
     }
 
     /// Sends calls before, while and after its connection is cut.
-    async fn round(&mut self, round: usize, cut: Cut, ensemble: &ZooKeeperEnsemble) {
-        let (proxy, node) = self.way().await;
+    async fn round(&mut self, round: usize, cut: Cut) {
+        let proxy = self.way().await;
         let paths: Vec<_> = (0..24).map(|at| format!("/{}/{round:03}-{at:02}", self.number)).collect();
         let (mut creates, mut looks) = (Vec::new(), Vec::new());
         let mode = CreateMode::Persistent.with_acls(Acls::anyone_all());
@@ -75,12 +70,10 @@ impl Walker {
             creates.push(self.client.create(path, b"", &mode));
             match (at, cut) {
                 (7, Cut::Reset) => proxy.reset().await,
-                (7, Cut::HeldBack | Cut::NewLeader) => proxy.black_hole().await,
-                (7, Cut::Stopped) => node.stop().unwrap(),
+                (7, Cut::HeldBack) => proxy.black_hole().await,
                 // It goes on elsewhere meanwhile: what is sent from now on is sent there.
                 (15, _) => self.goes_on().await,
-                (19, Cut::NewLeader) => elect(ensemble).await,
-                (19, _) => settle(proxy, node, cut).await,
+                (19, Cut::HeldBack) => proxy.heal().await,
                 _ => sleep(Duration::from_micros(round as u64 * 37 % 700)).await,
             }
             if at >= 15 {
@@ -90,7 +83,6 @@ impl Walker {
                 looks.push((sync, looked));
             }
         }
-        settle(proxy, node, cut).await;
         let answers = timeout(BOUND, join_all(creates)).await.expect("all calls end");
         let mut sent: Vec<_> = paths
             .iter()
@@ -142,67 +134,33 @@ fn zxid(answer: Result<(zookeeper_client::Stat, zookeeper_client::CreateSequence
     answer.ok().map(|(stat, _)| stat.czxid)
 }
 
-async fn settle(proxy: &Proxy, node: &ZooKeeper, cut: Cut) {
-    match cut {
-        Cut::Reset => {}
-        Cut::HeldBack | Cut::NewLeader => proxy.heal().await,
-        Cut::Stopped => node.resume().unwrap(),
-    }
-    sleep(Duration::from_millis(10)).await;
-}
-
-async fn elect(ensemble: &ZooKeeperEnsemble) {
-    let leader = ensemble.leader().await;
-    leader.kill().await.unwrap();
-    ensemble.wait_for_failover_of(&leader).await;
-    leader.start_again().await.unwrap();
-}
-
-/// Each on another pair of servers.
+/// Each on another pair of servers, the last two on one twice.
 async fn walkers(ensemble: &ZooKeeperEnsemble) -> Vec<Walker> {
     let leader = ensemble.leader().await;
     let [a, b] = &ensemble.followers().await[..] else { panic!("two servers follow") };
-    let pairs = [[a, b], [a, &leader], [b, &leader], [a, a], [&leader, &leader]];
+    let pairs = [[a, b], [a, &leader], [a, a], [&leader, &leader]];
     join_all(pairs.into_iter().enumerate().map(|(number, nodes)| Walker::start(number, nodes))).await
 }
 
+/// From one server to another, what is held back may arrive late (printed), so nothing may rest on it: see
+/// `late_releases`.
 #[expect(clippy::print_stdout, reason = "what was found is printed")]
-async fn tell(walkers: &[Walker]) {
-    for walker in walkers {
-        let (silent, lost, late) = walker.judge().await;
-        let sent = walker.sent.len();
-        println!(
-            "{}: {sent} calls; without an answer {silent} took effect, {lost} did not, late: {late:?}",
-            walker.number
-        );
-    }
-}
-
 #[tokio::test]
-async fn a_call_never_takes_effect_after_a_later_one_that_was_answered_whatever_becomes_of_the_connection() {
+async fn a_call_never_takes_effect_after_a_later_one_that_was_answered_while_a_session_stays_on_one_server() {
     let ensemble = ZooKeeperEnsemble::start().await;
     let mut walkers = walkers(&ensemble).await;
     join_all(walkers.iter_mut().map(async |walker| {
         for round in 0..60 {
             let cut = if round % 3 == 0 { Cut::HeldBack } else { Cut::Reset };
-            walker.round(round, cut, &ensemble).await;
+            walker.round(round, cut).await;
         }
     }))
     .await;
-    tell(&walkers).await;
-}
-
-#[tokio::test]
-async fn a_call_never_takes_effect_after_a_later_one_when_its_server_stood_still_or_another_leads() {
-    let ensemble = ZooKeeperEnsemble::start().await;
-    let mut walkers = walkers(&ensemble).await;
-    // The last have one server only.
-    walkers.truncate(3);
-    for round in 0..24 {
-        let walker = &mut walkers[round % 3];
-        let cut = if round % 6 < 4 { Cut::Stopped } else { Cut::NewLeader };
-        walker.round(round, cut, &ensemble).await;
-        ensemble.wait_until_whole().await;
+    for walker in &walkers {
+        let (silent, lost, late) = walker.judge().await;
+        let sent = walker.sent.len();
+        println!("{sent} calls; without an answer {silent} took effect, {lost} did not; too late: {late:?}");
+        assert!(walker.number < 2 || late.is_empty(), "{late:?}");
+        assert!(silent > 0 && lost > 0, "the cuts were felt");
     }
-    tell(&walkers).await;
 }
