@@ -24,7 +24,6 @@ async fn peer(server: &ZooKeeper) -> Peer {
     Peer { backend, session: opened.session, lease: LEASE }
 }
 
-#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_leases_are_had_in_no_time_and_kept_without_a_write() {
     let server = ZooKeeper::with(Options::new().set("maxSessionTimeout", "60000")).await;
@@ -56,7 +55,6 @@ async fn ten_thousand_leases_are_had_in_no_time_and_kept_without_a_write() {
 }
 
 /// The server's answer may be longer than what it takes itself.
-#[expect(clippy::print_stdout, reason = "what is measured is printed")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thirty_thousand_leases_are_told_of_by_each_keep_alive() {
     let server = ZooKeeper::with(Options::new().set("maxSessionTimeout", "60000")).await;

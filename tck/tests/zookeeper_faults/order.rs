@@ -54,10 +54,12 @@ impl Walker {
     /// The way that it is on.
     async fn way(&self) -> &Proxy {
         let before = self.ways.each_ref().map(Proxy::round_trips);
-        eventually("it has a connection", async || self.client.check_stat("/").await.is_ok()).await;
-        let used = |at: &usize| self.ways[*at].round_trips() > before[*at];
-        let at = (0..2).rev().find(used).expect("the call went by one of them");
-        &self.ways[at]
+        let used = || (0..2).rev().find(|at| self.ways[*at].round_trips() > before[*at]);
+        eventually("a call goes by one of them", async || {
+            self.client.check_stat("/").await.is_ok() && used().is_some()
+        })
+        .await;
+        &self.ways[used().unwrap()]
     }
 
     /// Sends calls before, while and after its connection is cut.
@@ -144,7 +146,6 @@ async fn walkers(ensemble: &ZooKeeperEnsemble) -> Vec<Walker> {
 
 /// From one server to another, what is held back may arrive late (printed), so nothing may rest on it: see
 /// `late_releases`.
-#[expect(clippy::print_stdout, reason = "what was found is printed")]
 #[tokio::test]
 async fn a_call_never_takes_effect_after_a_later_one_that_was_answered_while_a_session_stays_on_one_server() {
     let ensemble = ZooKeeperEnsemble::start().await;
