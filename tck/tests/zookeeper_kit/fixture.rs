@@ -1,6 +1,6 @@
 //! A ZooKeeper of its own for each test.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use simba_backends::{
     LeaseBackend, LeaseName, SessionId,
@@ -15,23 +15,49 @@ use zookeeper_client::CreateMode;
 use super::{deployment::Deployment, misuse, operator::Operator, paths::Root};
 use crate::rival::{Child, Remote};
 
-pub(crate) struct Server<D: Deployment> {
-    pub(crate) place: D,
+/// What is special about its clients.
+pub(crate) trait Custom: Send + Sync + 'static {
+    /// What their URL ends with.
+    const PARAMETERS: &str;
 }
 
-impl<D: Deployment> Server<D> {
+/// Nothing.
+pub(crate) struct Usual;
+
+impl Custom for Usual {
+    const PARAMETERS: &str = "";
+}
+
+/// Their keep-alives write.
+pub(crate) struct Writing;
+
+impl Custom for Writing {
+    const PARAMETERS: &str = "?keep_alive=write";
+}
+
+pub(crate) struct Server<D: Deployment, C: Custom = Usual> {
+    pub(crate) place: D,
+    custom: PhantomData<C>,
+}
+
+impl<D: Deployment, C: Custom> Server<D, C> {
     /// One with settings of its own.
     pub(crate) async fn with(options: Options) -> Self {
-        Self { place: D::start(options).await }
+        Self::of(D::start(options).await)
+    }
+
+    /// One that was started in another way.
+    pub(crate) fn of(place: D) -> Self {
+        Self { place, custom: PhantomData }
     }
 
     /// Past everything that breaks.
     pub(crate) fn url(&self) -> String {
-        log_in(&self.place.url(), "app", APP_PASSWORD)
+        log_in(&self.place.url(), "app", APP_PASSWORD) + C::PARAMETERS
     }
 
     pub(crate) fn breakable_url(&self) -> String {
-        log_in(&self.place.breakable_url(), "app", APP_PASSWORD)
+        log_in(&self.place.breakable_url(), "app", APP_PASSWORD) + C::PARAMETERS
     }
 
     pub(crate) fn root(&self) -> Root {
@@ -92,21 +118,22 @@ pub(crate) async fn connect(url: &str) -> Arc<dyn LeaseBackend> {
 
 /// Patient enough for a machine that is busy with other things.
 fn builder(url: &str) -> ZooKeeperBuilder {
-    ZooKeeperBackend::builder(url).unwrap().call_timeout(Duration::from_secs(4))
+    let (call, connection) = (Duration::from_secs(4), Duration::from_secs(5));
+    ZooKeeperBackend::builder(url).unwrap().call_timeout(call).connection_timeout(connection)
 }
 
 fn possible<T>(power: Power, done: Lacking<T>) -> Result<T, Lack> {
     done.map_err(|reason| Lack::new(power, reason))
 }
 
-impl<D: Deployment> fmt::Debug for Server<D> {
+impl<D: Deployment, C: Custom> fmt::Debug for Server<D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl<D: Deployment> Fixture for Server<D> {
+impl<D: Deployment, C: Custom> Fixture for Server<D, C> {
     fn clock() -> Clock {
         Clock::Real
     }

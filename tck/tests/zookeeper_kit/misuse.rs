@@ -9,10 +9,10 @@ use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 use super::{
     deployment::Deployment,
-    fixture::{Server, log_in},
+    fixture::{Custom, Server, log_in},
 };
 
-pub(super) async fn all<D: Deployment>(server: &Server<D>) -> Vec<Misuse> {
+pub(super) async fn all<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
     let mut found = foreign_data(server).await;
     found.push(wrong_password(server).await);
     found.extend(parents(server).await);
@@ -29,7 +29,7 @@ async fn refused(situation: &'static str, url: &str, kind: ErrorKind, remedy: &'
 }
 
 /// ZooKeeper knows no users: who has another password is somebody else, to whom nothing here belongs.
-async fn wrong_password<D: Deployment>(server: &Server<D>) -> Misuse {
+async fn wrong_password<D: Deployment, C: Custom>(server: &Server<D, C>) -> Misuse {
     let _ = server.backend().await; // its nodes remain
     let wrong = log_in(&server.place.url(), "app", "wr0ng");
     let mut found =
@@ -38,7 +38,7 @@ async fn wrong_password<D: Deployment>(server: &Server<D>) -> Misuse {
     found
 }
 
-async fn foreign_data<D: Deployment>(server: &Server<D>) -> Vec<Misuse> {
+async fn foreign_data<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
     let (backend, operator, root) = (server.backend().await, server.operator().await, server.root());
     let session = backend.open_session(server.lease() * 20, &Metadata::default()).await.unwrap().session;
     let id = session.as_str().as_bytes();
@@ -79,7 +79,7 @@ fn corrupt(situation: &'static str, error: BackendError) -> Misuse {
 }
 
 /// Parents that somebody else has made.
-async fn parents<D: Deployment>(server: &Server<D>) -> Vec<Misuse> {
+async fn parents<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
     let operator = server.operator().await;
     let reader = [Acl::new(Permission::READ, AuthId::new("world", "anyone"))];
     let mut found = Vec::new();
@@ -104,20 +104,20 @@ async fn parents<D: Deployment>(server: &Server<D>) -> Vec<Misuse> {
 }
 
 /// The same servers, with another root.
-fn elsewhere<D: Deployment>(server: &Server<D>, root: &str) -> String {
+fn elsewhere<D: Deployment, C: Custom>(server: &Server<D, C>, root: &str) -> String {
     log_in(&format!("zookeeper://{}{root}", server.hosts()), "app", APP_PASSWORD)
 }
 
-async fn urls<D: Deployment>(server: &Server<D>) -> Vec<Misuse> {
-    let (url, hosts) = (server.url(), server.hosts());
+async fn urls<D: Deployment, C: Custom>(server: &Server<D, C>) -> Vec<Misuse> {
+    let hosts = server.hosts();
     let spelled = |before: &str, after: &str| format!("{before}app:{APP_PASSWORD}@{hosts}{after}");
     let mut found = Vec::new();
     for (situation, url, remedy) in [
         ("a root of ZooKeeper's own", spelled("zookeeper://", "/zookeeper"), "/simba"),
         ("another scheme", spelled("redis://", ""), "zookeeper://host:2181"),
-        ("a parameter", spelled("zookeeper://", "?password=x"), "it takes none"),
+        ("a parameter", spelled("zookeeper://", "?password=x"), "it takes keep_alive"),
         ("a user without a password", format!("zookeeper://{APP_PASSWORD}@{hosts}"), "user:password@"),
-        ("two logins", url.replace('@', &format!("@{APP_PASSWORD}:x@")), "%40 for @"),
+        ("two logins", server.url().replace('@', &format!("@{APP_PASSWORD}:x@")), "%40 for @"),
         ("no host", format!("zookeeper://app:{APP_PASSWORD}@"), "zookeeper://host:2181"),
     ] {
         found.push(refused(situation, &url, ErrorKind::Config, remedy).await);
