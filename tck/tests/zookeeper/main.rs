@@ -2,17 +2,32 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails fails its test")]
 
+#[macro_use]
+#[path = "../races/mod.rs"]
+mod races;
+
+mod client;
+mod errors;
+mod layout;
+mod log;
 #[path = "../processes/mod.rs"]
 mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
+mod security;
 #[allow(dead_code, reason = "the other deployment uses the rest")]
 #[path = "../zookeeper_kit/mod.rs"]
 mod zookeeper_kit;
 
-use zookeeper_kit::{fixture, fixture::Server, ways::Alone};
+use zookeeper_kit::{
+    fixture,
+    fixture::{Server, Writing},
+    ways::Alone,
+};
 
 /// What the other process is given.
 type Storage = Server<Alone>;
 
 simba_tck::certify!(zookeeper, Storage);
+
+all_races!(written_keep_alives, Server<Alone, Writing>);

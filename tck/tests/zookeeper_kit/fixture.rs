@@ -210,11 +210,11 @@ impl<D: Deployment, C: Custom> Fixture for Server<D, C> {
         Ok(census)
     }
 
-    /// Pings too.
+    /// Pings too, and what the administrator asks.
     async fn calls(&self) -> Result<u64, Lack> {
         let mut calls = 0;
         for node in self.place.nodes() {
-            calls += node.requests().await;
+            calls += node.received().await;
         }
         Ok(calls)
     }
