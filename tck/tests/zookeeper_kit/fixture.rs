@@ -118,8 +118,8 @@ pub(crate) async fn connect(url: &str) -> Arc<dyn LeaseBackend> {
 
 /// Patient enough for a machine that is busy with other things.
 fn builder(url: &str) -> ZooKeeperBuilder {
-    let (call, connection) = (Duration::from_secs(4), Duration::from_secs(5));
-    ZooKeeperBackend::builder(url).unwrap().call_timeout(call).connection_timeout(connection)
+    let patience = Duration::from_secs(3);
+    ZooKeeperBackend::builder(url).unwrap().call_timeout(patience).connection_timeout(patience)
 }
 
 fn possible<T>(power: Power, done: Lacking<T>) -> Result<T, Lack> {
