@@ -7,6 +7,7 @@ use zookeeper_client::Acl;
 use super::{
     Shared, ZooKeeperBackend,
     ensemble::{Access, Ensemble},
+    listen::Listening,
     live::Sessions,
     location::{Location, check_root},
     paths::Paths,
@@ -121,6 +122,7 @@ impl ZooKeeperBuilder {
             call_timeout: self.call_timeout,
             sessions: Sessions::default(),
             reader: Reader::default(),
+            listening: Listening::default(),
         };
         // Of its own: the application may connect on a runtime that ends before the first session is opened.
         let client = shared.ensemble.client(&shared.place, Duration::from_secs(10)).await?;

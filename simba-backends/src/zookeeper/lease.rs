@@ -58,8 +58,11 @@ type Created = Result<(Stat, zookeeper_client::CreateSequence), Error>;
 
 impl Attempt<'_> {
     async fn answers(&self, names: &[LeaseName]) -> Result<Result<Answers, Over>, BackendError> {
-        let (mut answers, mut left) = (Vec::with_capacity(names.len()), names.to_vec());
+        let (mut answers, mut left) = self.sort_out(names);
         for _ in 0..ROUNDS {
+            if left.is_empty() {
+                return Ok(Ok(answers));
+            }
             let client = match self.live.connected(self.shared).await? {
                 Ok(client) => client,
                 Err(Over) => return Ok(Err(Over)),
@@ -89,9 +92,6 @@ impl Attempt<'_> {
                     None => again.push(name),
                 }
             }
-            if again.is_empty() {
-                return Ok(Ok(answers));
-            }
             if is_orphaned {
                 parents::make(self.shared, &client, &self.shared.paths.leases()).await?;
             }
@@ -103,6 +103,19 @@ impl Attempt<'_> {
         });
         answers.extend(vanishing);
         Ok(Ok(answers))
+    }
+
+    /// The answers that need no call, and the names that do: who was told that a lease is free need not try it when
+    /// somebody else has been seen to take it since.
+    fn sort_out(&self, names: &[LeaseName]) -> (Answers, Vec<LeaseName>) {
+        let mut taken = self.shared.listening.just_taken(names);
+        if !taken.is_empty() {
+            let state = self.live.lock();
+            taken.retain(|name| !state.holdings.is_possible(name));
+        }
+        let (taken, left): (Vec<_>, Vec<_>) = names.iter().partition(|name| taken.contains(name));
+        let held = |name: &LeaseName| (name.clone(), Acquisition::Held { free_in: None });
+        (taken.into_iter().map(held).collect(), left.into_iter().cloned().collect())
     }
 
     /// Makes the node of each name; nothing for those that were not answered.
@@ -126,6 +139,8 @@ impl Attempt<'_> {
         let limit = self.shared.call_timeout;
         let calls = calls.into_iter().map(|call| async move { tokio::time::timeout(limit, call).await.ok() });
         let created = join_all(calls).await;
+        let granted = names.iter().zip(&created).filter(|(_, created)| matches!(created, Some(Ok(_))));
+        self.shared.listening.own_terms(granted.map(|(name, _)| name));
         let mut state = self.live.lock();
         for (name, created) in names.iter().zip(&created) {
             state.holdings.ended(name, end(created.as_ref()));
@@ -335,6 +350,7 @@ impl Freeing<'_> {
         let calls: Vec<_> = own.iter().map(|(_, path)| client.delete(path, None)).collect();
         let calls = calls.into_iter().map(|call| async move { tokio::time::timeout(limit, call).await.ok() });
         let deleted = join_all(calls).await;
+        self.shared.listening.own_terms(own.iter().map(|(name, _)| *name));
         let mut state = self.live.lock();
         let answers = own.iter().zip(deleted).map(|((name, path), deleted)| {
             let answer = match deleted {

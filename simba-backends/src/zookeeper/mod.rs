@@ -38,8 +38,11 @@ mod builder;
 mod ensemble;
 mod error;
 mod group;
+mod hints;
 mod holdings;
 mod lease;
+mod link;
+mod listen;
 mod live;
 mod location;
 mod parents;
@@ -47,8 +50,12 @@ mod paths;
 mod permission;
 mod reader;
 mod session;
+mod sight;
+mod subject;
+mod topics;
 mod touches;
 mod watchdog;
+mod watches;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -56,7 +63,10 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 
 pub use self::builder::ZooKeeperBuilder;
-use self::{ensemble::Ensemble, live::Sessions, paths::Paths, reader::Reader};
+use self::{
+    ensemble::Ensemble, hints::ZooKeeperHints, listen::Listening, live::Sessions, paths::Paths,
+    reader::Reader,
+};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, Renewal, SessionId, SessionScope,
@@ -81,6 +91,8 @@ struct Shared {
     sessions: Sessions,
     /// For what is asked for while no session is open.
     reader: Reader,
+    /// For the hint sources.
+    listening: Listening,
 }
 
 impl Shared {
@@ -178,6 +190,6 @@ impl LeaseBackend for ZooKeeperBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        None
+        Some(Box::new(ZooKeeperHints::new(&self.shared)))
     }
 }

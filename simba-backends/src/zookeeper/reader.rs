@@ -17,7 +17,7 @@ pub(super) struct Reader {
 }
 
 struct Own {
-    client: Client,
+    client: Arc<Client>,
     /// Closed when the client is of no use any more: its session is over, or its runtime is.
     alive: oneshot::Receiver<()>,
 }
@@ -28,14 +28,19 @@ impl Reader {
         if let Some(client) = shared.sessions.any_client() {
             return Ok(client);
         }
+        Ok(Client::clone(&*self.own(shared).await?))
+    }
+
+    /// Its own client, whether there are sessions or not.
+    pub(super) async fn own(&self, shared: &Shared) -> Result<Arc<Client>, BackendError> {
         let mut own = self.own.lock().await;
         if let Some(own) = own.as_mut()
             && own.alive.try_recv() == Err(oneshot::error::TryRecvError::Empty)
         {
-            return Ok(own.client.clone());
+            return Ok(Arc::clone(&own.client));
         }
-        let client = shared.ensemble.client(&shared.place, TIMEOUT).await?;
-        *own = Some(Own { alive: watch(&client), client: client.clone() });
+        let client = Arc::new(shared.ensemble.client(&shared.place, TIMEOUT).await?);
+        *own = Some(Own { alive: watch(&client), client: Arc::clone(&client) });
         Ok(client)
     }
 
