@@ -60,13 +60,13 @@ impl Attempt<'_> {
     async fn answers(&self, names: &[LeaseName]) -> Result<Result<Answers, Over>, BackendError> {
         let (mut answers, mut left) = self.sort_out(names);
         for _ in 0..ROUNDS {
-            if left.is_empty() {
-                return Ok(Ok(answers));
-            }
             let client = match self.live.connected(self.shared).await? {
                 Ok(client) => client,
                 Err(Over) => return Ok(Err(Over)),
             };
+            if left.is_empty() {
+                return Ok(Ok(answers));
+            }
             let sent = since_boot();
             let created = self.create(&client, &left).await;
             if self.live.is_over() {
