@@ -22,6 +22,11 @@ pub(super) fn of(place: &str, path: &str, error: Error) -> BackendError {
     BackendError::new(kind, outcome, message).with_source(error)
 }
 
+/// Whether the call that ended so may have taken effect.
+pub(super) fn outcome(error: &Error) -> Outcome {
+    refused("", "", error).map_or(Unknown, |(_, outcome, _)| outcome)
+}
+
 /// What an error of a new connection means. No session was asked for, or nobody knows of it.
 pub(super) fn unconnected(place: &str, error: Error) -> BackendError {
     let (kind, message) = match &error {
@@ -101,7 +106,7 @@ fn refused(place: &str, path: &str, error: &Error) -> Option<Meaning> {
         Error::NotReadOnly => (ReadOnly, format!("{place} takes no writes for now: it has no quorum")),
         Error::Unimplemented => (
             Unsupported,
-            format!("{place} does not know a call that Simba needs: use ZooKeeper 3.5 or newer"),
+            format!("{place} does not know a call that Simba needs: use ZooKeeper 3.6 or newer"),
         ),
         Error::BadArguments(_) => (Config, format!("the path {path} cannot be one of ZooKeeper: {error}")),
         Error::Throttled => (Unavailable, format!("{place} has more calls than it takes: try again")),

@@ -9,7 +9,7 @@ use super::{
     Shared, error,
     lease::{described, to_its_end},
     live::Over,
-    paths, reader,
+    paths,
     session::{Made, absent, make},
 };
 use crate::{BackendError, GroupName, Joined, Member, SessionId};
@@ -66,7 +66,7 @@ pub(super) async fn leave(
 
 pub(super) async fn members(shared: &Arc<Shared>, group: &GroupName) -> Result<Vec<Member>, BackendError> {
     let path = shared.paths.group(group);
-    let client = reader::client(shared).await?;
+    let client = shared.client().await?;
     let looks = (client.sync(&path), client.list_children(&path));
     let (synced, listed) = shared.within(&path, both(looks.0, looks.1)).await?;
     let listed = match synced.and(listed) {

@@ -1,14 +1,11 @@
-//! Whose client is listened by. It is only borrowed: whoever owns it ends its session by dropping it.
+//! By whose client is listened. That of a session is only borrowed: whoever opened it ends it by dropping the client.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
-use zookeeper_client::{Client, SessionState};
+use zookeeper_client::Client;
 
-use super::{Shared, live::Live};
+use super::{READING, Shared, live::Live};
 use crate::BackendError;
 
 /// How often it is looked whether there is a connection again.
@@ -17,36 +14,32 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A client that has a connection, or had one a moment ago.
 pub(super) enum Link {
     Session(Arc<Live>),
-    Reader(Weak<Client>),
+    /// There is no session, and it ends with this.
+    Own(Client),
 }
 
 impl Link {
-    /// A session's client where there is a session, the reader's elsewhere. Waits for a connection.
-    pub(super) async fn take(shared: &Arc<Shared>) -> Result<Self, BackendError> {
+    /// A session's client where there is a session. Waits for a connection.
+    pub(super) async fn take(shared: &Shared) -> Result<Self, BackendError> {
         tokio::select! {
             biased;
             live = connected(shared) => Ok(Self::Session(live)),
-            reader = Self::reader(shared) => reader,
+            own = Self::own(shared) => own,
         }
     }
 
-    /// Only while there is no session: whoever opens one does not wait for this.
-    async fn reader(shared: &Arc<Shared>) -> Result<Self, BackendError> {
+    async fn own(shared: &Shared) -> Result<Self, BackendError> {
         while !shared.sessions.is_empty() {
             sleep(LOOK).await;
         }
-        let link = Self::Reader(Arc::downgrade(&shared.reader.own(shared).await?));
-        while link.client().is_some_and(|client| client.state() == SessionState::Disconnected) {
-            sleep(LOOK).await;
-        }
-        Ok(link)
+        shared.ensemble.client(&shared.place, READING).await.map(Self::Own)
     }
 
-    /// The client, for a call; nothing once its owner has dropped it.
-    pub(super) fn client(&self) -> Option<Client> {
+    /// The client, for a call; nothing where it is to be left for another one.
+    pub(super) fn client(&self, shared: &Shared) -> Option<Client> {
         match self {
             Self::Session(live) => live.client(),
-            Self::Reader(client) => client.upgrade().map(|client| Client::clone(&client)),
+            Self::Own(client) => shared.sessions.is_empty().then(|| client.clone()),
         }
     }
 }

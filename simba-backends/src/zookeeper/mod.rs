@@ -1,4 +1,4 @@
-//! The storage in ZooKeeper 3.5 or newer: one server, or an ensemble.
+//! The storage in ZooKeeper 3.6 or newer: one server, or an ensemble.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), simba_backends::BackendError> {
@@ -34,6 +34,7 @@
 //! and `sessions` that decides who may create and delete the nodes in them: let Simba make them, or set their ACL
 //! yourself.
 
+mod acquire;
 mod builder;
 mod ensemble;
 mod error;
@@ -48,7 +49,7 @@ mod location;
 mod parents;
 mod paths;
 mod permission;
-mod reader;
+mod release;
 mod session;
 mod sight;
 mod subject;
@@ -61,12 +62,10 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::time::timeout;
+use zookeeper_client::Client;
 
 pub use self::builder::ZooKeeperBuilder;
-use self::{
-    ensemble::Ensemble, hints::ZooKeeperHints, listen::Listening, live::Sessions, paths::Paths,
-    reader::Reader,
-};
+use self::{ensemble::Ensemble, hints::ZooKeeperHints, listen::Listening, live::Sessions, paths::Paths};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, Renewal, SessionId, SessionScope,
@@ -87,15 +86,34 @@ struct Shared {
     ensemble: Ensemble,
     paths: Paths,
     call_timeout: Duration,
+    confirmation: Confirmation,
     warnings: Vec<String>,
     sessions: Sessions,
-    /// For what is asked for while no session is open.
-    reader: Reader,
     /// For the hint sources.
     listening: Listening,
 }
 
+/// By what the leader confirms a keep-alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confirmation {
+    /// A `sync`: a leader that has just lost its quorum, and does not know it yet, answers that as well.
+    Read,
+    /// A write: only a quorum can answer that.
+    Write,
+}
+
+/// How long the session lasts that is opened to read something.
+const READING: Duration = Duration::from_secs(10);
+
 impl Shared {
+    /// A client to read with: that of a session where there is one, else one that ends with its last clone.
+    async fn client(&self) -> Result<Client, BackendError> {
+        match self.sessions.any_client() {
+            Some(client) => Ok(client),
+            None => self.ensemble.client(&self.place, READING).await,
+        }
+    }
+
     /// Waits for the answer to a call about a node, no longer than a call may take.
     async fn within<T>(&self, path: &str, call: impl Future<Output = T>) -> Result<T, BackendError> {
         timeout(self.call_timeout, call).await.map_err(|_| error::unanswered(&self.place, path))
@@ -106,7 +124,8 @@ impl ZooKeeperBackend {
     /// Connects to the ensemble that a URL names: `zookeeper://user:password@host:2181,host:2181/root`.
     ///
     /// The port is 2181 and the root `/simba` unless written. User and password are left out or log in by `digest`;
-    /// in both write `%2F` for `/`, `%3F` for `?`, `%23` for `#`, `%40` for `@` and `%25` for `%`.
+    /// in both write `%2F` for `/`, `%3F` for `?`, `%23` for `#`, `%40` for `@` and `%25` for `%`. With
+    /// `?keep_alive=write` keep-alives [write](ZooKeeperBuilder::write_keep_alives).
     ///
     /// # Errors
     /// As [`ZooKeeperBuilder::connect`].
@@ -162,7 +181,7 @@ impl LeaseBackend for ZooKeeperBackend {
     }
 
     async fn acquire(&self, session: &SessionId, names: &[LeaseName]) -> Result<Acquired, BackendError> {
-        lease::acquire(&self.shared, session, names).await
+        acquire::acquire(&self.shared, session, names).await
     }
 
     async fn release(
@@ -170,7 +189,7 @@ impl LeaseBackend for ZooKeeperBackend {
         session: &SessionId,
         leases: &[(LeaseName, crate::Token)],
     ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-        lease::release(&self.shared, session, leases).await
+        release::release(&self.shared, session, leases).await
     }
 
     async fn join(&self, session: &SessionId, group: &GroupName) -> Result<Joined, BackendError> {

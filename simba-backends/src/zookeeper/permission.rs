@@ -7,6 +7,9 @@ use crate::{BackendError, Outcome};
 
 /// Makes the parents, and looks whether nodes may be made and deleted in them.
 pub(super) async fn check(shared: &Shared, client: &Client) -> Result<(), BackendError> {
+    let root = shared.paths.root();
+    let listed = shared.within(root, client.list_ephemerals(root)).await?;
+    listed.map_err(|failure| error::of(&shared.place, root, failure))?;
     for parent in [shared.paths.leases(), shared.paths.sessions(), shared.paths.groups()] {
         let found = shared.within(&parent, client.check_stat(&parent)).await?;
         match found.map_err(|failure| error::of(&shared.place, &parent, failure))? {

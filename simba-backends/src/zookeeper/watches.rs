@@ -75,7 +75,7 @@ impl Watches {
 
     /// Watches what is wanted until the connection is lost, or nothing is wanted for a while.
     pub(super) async fn serve(mut self) -> End {
-        let Some(mut state) = self.link.client().map(|client| client.state_watcher()) else {
+        let Some(mut state) = self.link.client(&self.shared).map(|client| client.state_watcher()) else {
             return End::Lost;
         };
         if state.state() != SessionState::SyncConnected {
@@ -97,7 +97,7 @@ impl Watches {
                 },
                 () = shared.listening.due.notified() => {}
                 () = sleep(TICK) => {
-                    if self.link.client().is_none() {
+                    if self.link.client(&self.shared).is_none() {
                         return End::Lost;
                     }
                     idle = if shared.listening.with(|topics| topics.is_wanting()) { 0 } else { idle + 1 };
@@ -138,7 +138,7 @@ impl Watches {
     }
 
     fn client(&self) -> Result<Client, End> {
-        self.link.client().ok_or(End::Lost)
+        self.link.client(&self.shared).ok_or(End::Lost)
     }
 
     fn begin<F>(&self, watch: impl FnOnce(Arc<Shared>, Client) -> F) -> Result<Watch, End>
