@@ -8,8 +8,12 @@ mod races;
 
 mod client;
 mod errors;
+mod hints;
 mod layout;
 mod log;
+#[allow(dead_code, reason = "the tests of other storages use the rest")]
+#[path = "../postgres/peer.rs"]
+mod peer;
 #[path = "../processes/mod.rs"]
 mod processes;
 #[path = "../rival/mod.rs"]
