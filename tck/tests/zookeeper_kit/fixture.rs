@@ -98,11 +98,11 @@ impl<D: Deployment, C: Custom> Server<D, C> {
 
 /// What sessions may last, and how soon their end is noticed.
 pub(crate) fn usual() -> Options {
-    // Servers of an ensemble are patient with one another, whatever a tick is.
+    // Servers of an ensemble that were all stopped for some time go on as they were.
     Options::new()
         .set("tickTime", "100")
         .set("initLimit", "200")
-        .set("syncLimit", "30")
+        .set("syncLimit", "100")
         .set("maxSessionTimeout", "2000000000")
 }
 
