@@ -324,10 +324,10 @@ async fn what_another_has_just_taken_is_held_without_a_call_and_can_be_had_when_
     for _ in 0..20 {
         let token = other.granted(&n).await;
         sleep(Duration::from_millis(5)).await; // that it comes in
-        let before = server.requests().await;
+        let before = server.received().await;
         assert!(mine.is_held(&n).await);
         // A create and a look would be two more; the question is counted, and what keeps sessions alive.
-        saved += u32::from(server.requests().await == before + 1);
+        saved += u32::from(server.received().await == before + 1);
         other.release(&n, token).await;
         hinted(&mut *hints, &n).await;
     }
@@ -338,10 +338,10 @@ async fn what_another_has_just_taken_is_held_without_a_call_and_can_be_had_when_
         mine.release(&n, token).await;
     }
     other.granted(&n).await;
-    let saved = server.requests().await;
+    let saved = server.received().await;
     eventually("it is tried", async || {
         assert!(mine.is_held(&n).await);
-        server.requests().await >= saved + 2
+        server.received().await >= saved + 2
     })
     .await;
 }
