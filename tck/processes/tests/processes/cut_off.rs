@@ -9,7 +9,7 @@ use crate::{
     storage::{Storage, on},
 };
 
-on!([postgres, mysql, mariadb, redis] [
+on!([postgres, mysql, mariadb, redis, zookeeper] [
     a_leader_is_cut_off_for_two_leases,
     replies_are_lost_after_the_commit,
 ]);
