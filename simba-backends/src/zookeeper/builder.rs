@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use zookeeper_client::Acl;
 
 use super::{
-    Shared, ZooKeeperBackend,
+    Confirmation, Shared, ZooKeeperBackend,
     ensemble::{Access, Ensemble},
     live::Sessions,
     location::{Location, check_root},
@@ -23,6 +23,7 @@ pub struct ZooKeeperBuilder {
     ensemble: Ensemble,
     root: String,
     call_timeout: Duration,
+    confirmation: Confirmation,
 }
 
 impl ZooKeeperBuilder {
@@ -31,7 +32,8 @@ impl ZooKeeperBuilder {
         let mut ensemble = Ensemble::new(written.hosts);
         ensemble.logins.extend(written.digest.map(|digest| ("digest".to_owned(), digest)));
         let root = written.root.unwrap_or_else(|| "/simba".to_owned());
-        Ok(Self { ensemble, root, call_timeout: Duration::from_secs(2) })
+        let confirmation = if written.writes { Confirmation::Write } else { Confirmation::Read };
+        Ok(Self { ensemble, root, call_timeout: Duration::from_secs(2), confirmation })
     }
 
     /// Sets the node that all others are under, `/simba` unless set. Only nodes with the same root know of each other.
@@ -84,6 +86,18 @@ impl ZooKeeperBuilder {
         self
     }
 
+    /// Lets each keep-alive write one small node, which a quorum commits, where it reads else.
+    ///
+    /// A `sync` is answered by the leader alone. One that was cut off from the others goes on answering until it has
+    /// missed them for `syncLimit` ticks; if they found out before, and chose another leader, then for that long whoever is
+    /// connected to the old one may trust a session that the new one has ended. That takes links that break on one side
+    /// only, or leases of few ticks. Writing costs one transaction a keep-alive, whatever the number of leases.
+    #[must_use]
+    pub fn write_keep_alives(mut self) -> Self {
+        self.confirmation = Confirmation::Write;
+        self
+    }
+
     /// Sets how long opening a session may take, 10 s unless set. A lease bounds it, too.
     #[must_use]
     pub fn connection_timeout(mut self, timeout: Duration) -> Self {
@@ -118,6 +132,7 @@ impl ZooKeeperBuilder {
             ensemble: self.ensemble,
             paths,
             call_timeout: self.call_timeout,
+            confirmation: self.confirmation,
             sessions: Sessions::default(),
         };
         let client = shared.client().await?;
@@ -158,6 +173,7 @@ impl fmt::Debug for ZooKeeperBuilder {
             .field("root", &self.root)
             .field("call_timeout", &self.call_timeout)
             .field("connection_timeout", &self.ensemble.connection_timeout)
+            .field("confirmation", &self.confirmation)
             .finish_non_exhaustive()
     }
 }

@@ -22,6 +22,11 @@ pub(super) fn of(place: &str, path: &str, error: Error) -> BackendError {
     BackendError::new(kind, outcome, message).with_source(error)
 }
 
+/// Whether the call that ended so may have taken effect.
+pub(super) fn outcome(error: &Error) -> Outcome {
+    refused("", "", error).map_or(Unknown, |(_, outcome, _)| outcome)
+}
+
 /// What an error of a new connection means. No session was asked for, or nobody knows of it.
 pub(super) fn unconnected(place: &str, error: Error) -> BackendError {
     let (kind, message) = match &error {

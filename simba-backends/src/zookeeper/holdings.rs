@@ -25,6 +25,13 @@ struct Known {
     given_up: Option<Duration>,
 }
 
+impl Known {
+    /// Whether no call about it can take effect later than something that was asked at that time.
+    fn is_settled(&self, asked: Duration) -> bool {
+        self.open == 0 && self.given_up.is_none_or(|at| at < asked)
+    }
+}
+
 /// How a call about a name ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -67,12 +74,17 @@ impl Holdings {
         known.given_up = known.given_up.filter(|at| *at >= asked);
     }
 
+    /// The ensemble, asked at that time, has it as held by somebody else.
+    pub(super) fn missed(&mut self, name: &LeaseName, asked: Duration) {
+        if self.names.get(name).is_some_and(|known| known.is_settled(asked)) {
+            self.names.remove(name);
+        }
+    }
+
     /// The ensemble, asked at that time, has these as held and no others. What was granted since is forgotten, too, and
     /// asked for again.
     pub(super) fn listed(&mut self, held: &BTreeSet<LeaseName>, asked: Duration) {
-        self.names.retain(|name, known| {
-            held.contains(name) || known.open > 0 || known.given_up.is_some_and(|at| at >= asked)
-        });
+        self.names.retain(|name, known| held.contains(name) || !known.is_settled(asked));
     }
 }
 
@@ -117,6 +129,18 @@ mod tests {
         assert_eq!(holdings.token(&name()), None, "it was asked before the call was given up");
         holdings.found(&name(), token(9), at(11));
         assert_eq!(holdings.token(&name()), Some(token(9)));
+    }
+
+    #[test]
+    fn what_another_holds_is_forgotten() {
+        let mut holdings = Holdings::default();
+        holdings.sent(&name());
+        holdings.missed(&name(), at(9));
+        holdings.ended(&name(), End::GivenUp(at(5)));
+        holdings.missed(&name(), at(5));
+        assert!(holdings.names.contains_key(&name()), "it was asked before the call was given up");
+        holdings.missed(&name(), at(6));
+        assert!(holdings.names.is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where the ensemble is: `zookeeper://[user:password@]host[:2181],host,host[/root]`.
+//! Where the ensemble is: `zookeeper://[user:password@]host[:2181],host,host[/root][?keep_alive=write]`.
 
 use crate::{
     BackendError,
@@ -11,7 +11,7 @@ const FORM: UrlForm = UrlForm {
     storage: "ZooKeeper",
     schemes: &["zookeeper"],
     example: "zookeeper://host:2181,host:2181/root or zookeeper://user:password@host:2181",
-    parameters: &[],
+    parameters: &["keep_alive"],
 };
 
 /// What a URL says.
@@ -22,6 +22,8 @@ pub(super) struct Location {
     pub(super) root: Option<String>,
     /// `user:password`.
     pub(super) digest: Option<Vec<u8>>,
+    /// Whether keep-alives write.
+    pub(super) writes: bool,
 }
 
 impl Location {
@@ -47,8 +49,14 @@ impl Location {
             None => (None, authority),
         };
         let hosts = hosts.split(',').map(host).collect::<Option<Vec<_>>>()?.join(",");
-        let root = tail.split('?').next().unwrap_or_default().trim_end_matches('/');
-        Some(Self { hosts, root: (!root.is_empty()).then(|| root.to_owned()), digest })
+        let (root, parameters) = tail.split_once('?').unwrap_or((tail, ""));
+        let writes = match parameters {
+            "" | "keep_alive=read" => false,
+            "keep_alive=write" => true,
+            _ => return None,
+        };
+        let root = root.trim_end_matches('/');
+        Some(Self { hosts, root: (!root.is_empty()).then(|| root.to_owned()), digest, writes })
     }
 }
 
@@ -97,7 +105,7 @@ mod tests {
 
     fn location(hosts: &str, root: Option<&str>, digest: Option<&str>) -> Location {
         let digest = digest.map(|digest| digest.as_bytes().to_vec());
-        Location { hosts: hosts.to_owned(), root: root.map(str::to_owned), digest }
+        Location { hosts: hosts.to_owned(), root: root.map(str::to_owned), digest, writes: false }
     }
 
     #[test]
@@ -110,6 +118,8 @@ mod tests {
         ] {
             assert_eq!(Location::parse(url).unwrap(), expected, "{url}");
         }
+        let writes = |url| Location::parse(url).unwrap().writes;
+        assert!(writes("zookeeper://zk1/x?keep_alive=write") && !writes("zookeeper://zk1?keep_alive=read"));
     }
 
     #[test]
@@ -129,6 +139,8 @@ mod tests {
             "zookeeper://app:hidden@[::1",
             "zookeeper://app:hidden@::1",
             "zookeeper://app:hidden@zk1?timeout=hidden",
+            "zookeeper://app:hidden@zk1?keep_alive=hidden",
+            "zookeeper://app:hidden@zk1?keep_alive=write&keep_alive=read",
         ] {
             let error = Location::parse(url).expect_err(url);
             assert_eq!(error.kind(), ErrorKind::Config, "{url}");

@@ -34,6 +34,7 @@
 //! and `sessions` that decides who may create and delete the nodes in them: let Simba make them, or set their ACL
 //! yourself.
 
+mod acquire;
 mod builder;
 mod ensemble;
 mod error;
@@ -45,6 +46,7 @@ mod location;
 mod parents;
 mod paths;
 mod permission;
+mod release;
 mod session;
 mod touches;
 mod watchdog;
@@ -77,8 +79,18 @@ struct Shared {
     ensemble: Ensemble,
     paths: Paths,
     call_timeout: Duration,
+    confirmation: Confirmation,
     warnings: Vec<String>,
     sessions: Sessions,
+}
+
+/// By what the leader confirms a keep-alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confirmation {
+    /// A `sync`: a leader that has just lost its quorum, and does not know it yet, answers that as well.
+    Read,
+    /// A write: only a quorum can answer that.
+    Write,
 }
 
 /// How long the session lasts that is opened to read something.
@@ -103,7 +115,8 @@ impl ZooKeeperBackend {
     /// Connects to the ensemble that a URL names: `zookeeper://user:password@host:2181,host:2181/root`.
     ///
     /// The port is 2181 and the root `/simba` unless written. User and password are left out or log in by `digest`;
-    /// in both write `%2F` for `/`, `%3F` for `?`, `%23` for `#`, `%40` for `@` and `%25` for `%`.
+    /// in both write `%2F` for `/`, `%3F` for `?`, `%23` for `#`, `%40` for `@` and `%25` for `%`. With
+    /// `?keep_alive=write` keep-alives [write](ZooKeeperBuilder::write_keep_alives).
     ///
     /// # Errors
     /// As [`ZooKeeperBuilder::connect`].
@@ -159,7 +172,7 @@ impl LeaseBackend for ZooKeeperBackend {
     }
 
     async fn acquire(&self, session: &SessionId, names: &[LeaseName]) -> Result<Acquired, BackendError> {
-        lease::acquire(&self.shared, session, names).await
+        acquire::acquire(&self.shared, session, names).await
     }
 
     async fn release(
@@ -167,7 +180,7 @@ impl LeaseBackend for ZooKeeperBackend {
         session: &SessionId,
         leases: &[(LeaseName, crate::Token)],
     ) -> Result<Vec<(LeaseName, Release)>, BackendError> {
-        lease::release(&self.shared, session, leases).await
+        release::release(&self.shared, session, leases).await
     }
 
     async fn join(&self, session: &SessionId, group: &GroupName) -> Result<Joined, BackendError> {

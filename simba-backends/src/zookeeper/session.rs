@@ -1,14 +1,15 @@
 //! Sessions: open, keep alive, close.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{join as both, join_all};
 use tokio::time::timeout;
 use tracing::warn;
 use zookeeper_client::{Client, CreateMode, Error};
 
 use super::{
-    Shared, error,
+    Confirmation, Shared, error,
+    lease::token,
     live::{Live, Over},
     parents,
     paths::{Place, id_of},
@@ -128,10 +129,10 @@ async fn look(
     sent: Duration,
 ) -> Result<Seen, BackendError> {
     let root = shared.paths.root();
-    // In this order on one connection: nothing is read before the sync is through.
-    let (synced, listed) = (client.sync(root), client.list_ephemerals(root));
-    let (synced, listed) = shared.within(root, async { (synced.await, listed.await) }).await?;
-    synced.map_err(|failure| error::of(&shared.place, root, failure))?;
+    // In this order on one connection: nothing is read before the leader is through with what comes first.
+    let (confirmed, listed) = (confirm(shared, live, client), client.list_ephemerals(root));
+    let (confirmed, listed) = shared.within(root, both(confirmed, listed)).await?;
+    confirmed.map_err(|failure| error::of(&shared.place, root, failure))?;
     let listed = listed.map_err(|failure| error::of(&shared.place, root, failure))?;
     let (mut names, mut groups, mut is_described) = (BTreeSet::new(), Vec::new(), false);
     for place in listed.iter().filter_map(|path| shared.paths.read(path)) {
@@ -154,6 +155,28 @@ async fn look(
     }
     let owned = tokens(shared, live, client, names, sent).await?;
     Ok(Seen { owned, groups })
+}
+
+/// Sends what only the leader can answer.
+fn confirm<'c>(
+    shared: &'c Shared,
+    live: &Live,
+    client: &'c Client,
+) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'c>> {
+    match shared.confirmation {
+        Confirmation::Read => Box::pin(client.sync(shared.paths.root())),
+        Confirmation::Write => {
+            let metadata = live.metadata.as_str().as_bytes();
+            let written = client.set_data(&shared.paths.session(&live.id), metadata, None);
+            Box::pin(async move {
+                match written.await {
+                    // The refusal, too, has been committed.
+                    Ok(_) | Err(Error::NoNode) => Ok(()),
+                    Err(failure) => Err(failure),
+                }
+            })
+        }
+    }
 }
 
 /// Adds its token to each name that is held; where it is not certain the node is looked at.
@@ -183,19 +206,13 @@ async fn tokens(
         for ((name, path), stat) in names.iter().zip(&paths).zip(stats) {
             let stat = stat.map_err(|failure| error::of(&shared.place, path, failure))?;
             if let Some(stat) = stat.filter(|stat| stat.ephemeral_owner == live.number) {
-                let token = token(path, stat.czxid)?;
+                let token = token(path, &stat)?;
                 live.lock().holdings.found(name, token, asked);
                 owned.push((name.clone(), token));
             }
         }
     }
     Ok(owned)
-}
-
-/// The token of a lease whose node was made in that transaction.
-pub(super) fn token(path: &str, czxid: i64) -> Result<Token, BackendError> {
-    let token = u64::try_from(czxid).ok().and_then(Token::new);
-    token.ok_or_else(|| error::foreign(path, "was made in no transaction of ZooKeeper"))
 }
 
 /// The session has been seen alive by a call that was sent then.
