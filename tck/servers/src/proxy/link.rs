@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{
@@ -15,17 +16,20 @@ use tokio::{
         tcp::{ReadHalf, WriteHalf},
     },
     sync::mpsc,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
-    Way,
+    Patience, Way,
     condition::{Condition, LostReply},
     end_by_reset, end_in_order,
 };
 
 /// Chunks under way in each direction; whoever sends more is made to wait, as by any network.
 const UNDER_WAY: usize = 256;
+
+/// Between two looks whether the server listens.
+const PAUSE: Duration = Duration::from_millis(10);
 
 const CHUNK: usize = 16 * 1024;
 
@@ -45,8 +49,7 @@ struct CutOff;
 pub(super) async fn run(way: Arc<Way>, mut client: TcpStream) {
     way.pass(now()).await;
     // The client is cut off where the server cannot be reached.
-    let target = *way.target();
-    let Ok(mut server) = TcpStream::connect(target).await else { return };
+    let Some(mut server) = way.reach().await else { return };
     end_by_reset(&server);
     for stream in [&client, &server] {
         // Only a matter of speed.
@@ -124,6 +127,23 @@ impl Link {
 }
 
 impl Way {
+    /// Connects to the server, if it listens in time.
+    async fn reach(&self) -> Option<TcpStream> {
+        let mut pauses = match self.patience {
+            Patience::None => 0,
+            Patience::Some => 50,
+        };
+        loop {
+            let target = *self.target();
+            match TcpStream::connect(target).await {
+                Ok(server) => return Some(server),
+                Err(_) if pauses == 0 => return None,
+                Err(_) => pauses -= 1,
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
     /// Waits until what arrived then may go on.
     async fn pass(&self, arrived: Instant) {
         let mut condition = self.condition.subscribe();

@@ -38,7 +38,17 @@ struct Way {
     round_trips: AtomicU64,
     /// An address that clients call their own, and another one of that length in its place.
     alias: OnceLock<(String, String)>,
+    patience: Patience,
     links: Mutex<Vec<Task>>,
+}
+
+/// What becomes of clients while nobody listens at the other end.
+#[derive(Clone, Copy, Debug)]
+enum Patience {
+    /// They are cut off.
+    None,
+    /// They wait for half a second.
+    Some,
 }
 
 impl Proxy {
@@ -50,12 +60,23 @@ impl Proxy {
     /// # Cancel safety
     /// It waits for nothing.
     pub async fn before(target: SocketAddr) -> Self {
+        Self::with(Patience::None, target)
+    }
+
+    /// One whose clients do not notice that the server listens half a second later than they come: they would be
+    /// refused without a proxy, and try again.
+    pub(crate) fn patiently_before(target: SocketAddr) -> Self {
+        Self::with(Patience::Some, target)
+    }
+
+    fn with(patience: Patience, target: SocketAddr) -> Self {
         let way = Way {
             port: Port::new(),
             target: Mutex::new(target),
             condition: watch::Sender::new(Condition::Sound),
             round_trips: AtomicU64::new(0),
             alias: OnceLock::new(),
+            patience,
             links: Mutex::new(Vec::new()),
         };
         let proxy = Self { way: Arc::new(way), accepting: Mutex::new(None) };

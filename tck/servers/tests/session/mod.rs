@@ -7,9 +7,6 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What the server answers whom it does not let.
-pub(crate) const NO_AUTH: i32 = -102;
-
 /// What becomes of a node when its session ends.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -36,7 +33,7 @@ impl Session {
         Ok(Self { id, stream, requests: 0 })
     }
 
-    /// Makes a node that is everybody's; in vain, the server says why by a number.
+    /// Makes a node that is everybody's.
     pub(crate) async fn create(&mut self, path: &str, kind: Kind) -> io::Result<Result<(), i32>> {
         self.create_for(path, kind, "world", "anyone").await
     }
@@ -58,14 +55,8 @@ impl Session {
         self.ask(3, &[&text(path)[..], &[1]].concat()).await.map(|found| found.is_ok())
     }
 
-    /// Tells the server who this is.
-    pub(crate) async fn add_auth(&mut self, scheme: &str, secret: &str) -> io::Result<Result<(), i32>> {
-        let told = [number(-4), number(100), number(0), text(scheme), text(secret)].concat();
-        send(&mut self.stream, &told).await?;
-        Ok(verdict(&receive(&mut self.stream).await?))
-    }
-
-    async fn ask(&mut self, kind: i32, body: &[u8]) -> io::Result<Result<(), i32>> {
+    /// Asks for something of that number; in vain, the server says why by another one.
+    pub(crate) async fn ask(&mut self, kind: i32, body: &[u8]) -> io::Result<Result<(), i32>> {
         self.requests += 1;
         let request = [&number(self.requests)[..], &number(kind), body].concat();
         send(&mut self.stream, &request).await?;
@@ -98,10 +89,10 @@ async fn receive(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-fn number(number: i32) -> Vec<u8> {
+pub(crate) fn number(number: i32) -> Vec<u8> {
     number.to_be_bytes().into()
 }
 
-fn text(text: &str) -> Vec<u8> {
+pub(crate) fn text(text: &str) -> Vec<u8> {
     [number(text.len().try_into().expect("it is short")), text.into()].concat()
 }

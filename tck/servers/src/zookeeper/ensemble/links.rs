@@ -34,12 +34,12 @@ pub(super) struct Links(Vec<Link>);
 impl Links {
     /// Whoever is connected to, to vote, by one with a smaller number hangs up and connects back to where that one
     /// says that it is: they are made to say what leads through a proxy.
-    pub(super) async fn between(peers: &[Peer]) -> Self {
+    pub(super) fn between(peers: &[Peer]) -> Self {
         let mut links = Vec::new();
         for from in 0..peers.len() {
             for to in (0..peers.len()).filter(|to| *to != from) {
-                let following = Proxy::before(peers[to].following.address()).await;
-                let voting = Proxy::before(peers[to].voting.address()).await;
+                let following = Proxy::patiently_before(peers[to].following.address());
+                let voting = Proxy::patiently_before(peers[to].voting.address());
                 links.push(Link { from, to, following, voting });
             }
         }

@@ -40,7 +40,7 @@ pub(super) async fn start(options: &Options, way: Way) -> (Vec<ZooKeeper>, Optio
         (0..SERVERS).map(|_| Peer { following: Port::new(), voting: Port::new() }).collect();
     let links = match way {
         Way::Direct | Way::Clients => None,
-        Way::All => Some(Links::between(&peers).await),
+        Way::All => Some(Links::between(&peers)),
     };
     let known: Vec<_> = (0..SERVERS).map(|own| known_to(own, &peers, links.as_ref())).collect();
     let starts = peers.into_iter().zip(known).enumerate().map(async |(own, (peer, known))| {
