@@ -107,16 +107,16 @@ async fn rights_hold_for_all_but_the_administrator() {
 async fn it_tells_who_is_there_until_a_session_expires() {
     let zookeeper = ZooKeeper::start().await;
     let mut app = Session::open(zookeeper.address(), 1000).await.unwrap();
-    let requests = zookeeper.requests().await;
+    let received = zookeeper.received().await;
     app.create("/a", Kind::Persistent).await.unwrap().unwrap();
     app.create("/a/b", Kind::Ephemeral).await.unwrap().unwrap();
     assert!(app.watch("/a/b").await.unwrap() && !app.watch("/c").await.unwrap());
     let own = BTreeSet::from([app.id]);
     assert_eq!(zookeeper.sessions().await, own);
-    assert_eq!(zookeeper.connected().await, own);
+    assert_eq!(zookeeper.connected().await, [(app.id, 5)].into());
     assert_eq!(zookeeper.ephemerals().await, [(app.id, vec!["/a/b".to_owned()])].into());
     assert_eq!(zookeeper.watches().await, ["/a/b", "/c"].map(|path| (path.to_owned(), own.clone())).into());
-    assert!(zookeeper.requests().await >= requests + 4);
+    assert!(zookeeper.received().await >= received + 4);
     assert_eq!(zookeeper.metrics().await["zk_ephemerals_count"], "1");
     drop(app);
     let expired = async {

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::external;
 
-/// What words without a better answer are asked for. A server that runs already has sessions of others too, and
-/// may not know all words.
+/// What tests ask a server about itself. One that runs already has sessions of others too, and may not know all
+/// words.
 impl ZooKeeper {
     /// Says a word, and returns the answer: `srvr`, `mntr`, `cons`, `wchs`, `wchp`, `dump`, `srst`, `isro` and
     /// others. Around the proxy, if it has one.
@@ -66,13 +66,18 @@ impl ZooKeeper {
         found
     }
 
-    /// Sessions that are connected to it.
+    /// Sessions that are connected to it, and how many messages each has sent on its connection: the first one
+    /// and pings too.
     ///
     /// # Panics
     /// See [`sessions`](Self::sessions).
-    pub async fn connected(&self) -> BTreeSet<i64> {
+    pub async fn connected(&self) -> BTreeMap<i64, u64> {
         let connections = self.told("cons").await;
-        connections.split([',', '(']).filter_map(|field| session(field.strip_prefix("sid=")?)).collect()
+        let connected = connections.lines().filter_map(|line| {
+            let field = |name| line.split([',', '(']).find_map(|field| field.strip_prefix(name));
+            Some((session(field("sid=")?)?, field("recved=")?.parse().ok()?))
+        });
+        connected.collect()
     }
 
     /// Who is connected to it and watches what: the sessions by path.
@@ -93,14 +98,15 @@ impl ZooKeeper {
         found
     }
 
-    /// Requests that clients have sent it since it was started, pings too.
+    /// Messages that it has received since it was started, pings and words such as this one too; see
+    /// [`connected`](Self::connected) for those of one session.
     ///
     /// # Panics
     /// See [`sessions`](Self::sessions).
-    pub async fn requests(&self) -> u64 {
+    pub async fn received(&self) -> u64 {
         let status = self.told("srvr").await;
         let received = status.lines().find_map(|line| line.strip_prefix("Received: "));
-        received.and_then(|number| number.parse().ok()).expect("a server that serves counts its requests")
+        received.and_then(|number| number.parse().ok()).expect("a server that serves counts its messages")
     }
 
     /// All that it measures: `zk_znode_count`, `zk_synced_followers`, ...

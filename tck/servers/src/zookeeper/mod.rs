@@ -70,7 +70,7 @@ impl ZooKeeper {
         Self::of(launch::start(folder, Port::new(), &options, Vec::new()).await)
     }
 
-    /// One whose [`url`](Self::url) and [`address`](Self::address) take TLS only. The administrator's URL is of
+    /// One whose [`url`](Self::url) and [`address`](Self::address) take TLS 1.2 only, which the URL does not say. The administrator's URL is of
     /// another port, without TLS. Never a server that runs already.
     ///
     /// It wants no certificate of its clients, unless `ssl.clientAuth` is set.
@@ -94,7 +94,7 @@ impl ZooKeeper {
         let folder = launch::folder(options.durability);
         let instance = launch::start(folder, Port::new(), &options, special).await;
         let address = port.address();
-        let instance = Instance { address, url: format!("zookeepers://{address}"), ..instance };
+        let instance = Instance { address, url: format!("zookeeper://{address}"), ..instance };
         Self { _ports: [port].into(), ..Self::of(instance) }
     }
 
