@@ -11,8 +11,8 @@ use std::{
 
 use futures_core::Stream;
 
-use super::{Shared, listen, topics::SourceId};
-use crate::{Hint, HintSource, LeaseName};
+use super::{Shared, listen};
+use crate::{Hint, HintSource, LeaseName, mailbox::SourceId};
 
 pub(super) struct RedisHints {
     shared: Arc<Shared>,

@@ -30,12 +30,19 @@ impl Sessions {
         self.lock().remove(session);
     }
 
+    /// Any session that has a connection.
+    pub(super) fn any_connected(&self) -> Option<Arc<Live>> {
+        self.lock().values().find(|live| live.connected_client().is_some()).cloned()
+    }
+
     /// The client of any session that has a connection.
     pub(super) fn any_client(&self) -> Option<Client> {
-        let live = self.lock();
-        live.values()
-            .filter_map(|live| live.client())
-            .find(|client| client.state() == SessionState::SyncConnected)
+        self.lock().values().find_map(|live| live.connected_client())
+    }
+
+    /// Whether none of them goes on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().values().all(|live| live.client().is_none())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Live>>> {
@@ -116,6 +123,11 @@ impl Live {
     /// Its client, unless it has ended.
     pub(super) fn client(&self) -> Option<Client> {
         self.lock().client.clone()
+    }
+
+    /// Its client, if that has a connection.
+    fn connected_client(&self) -> Option<Client> {
+        self.client().filter(|client| client.state() == SessionState::SyncConnected)
     }
 
     /// Its client, unless it is over or its time has run out, with a connection. Without one a call would be kept, and

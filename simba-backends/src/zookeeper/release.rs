@@ -100,6 +100,7 @@ impl Freeing<'_> {
         let calls: Vec<_> = own.iter().map(|(_, path)| client.delete(path, None)).collect();
         let calls = calls.into_iter().map(|call| async move { timeout(limit, call).await.ok() });
         let deleted = join_all(calls).await;
+        self.shared.listening.own_terms(own.iter().map(|(name, _)| *name));
         let mut state = self.live.lock();
         let answers = own.iter().zip(deleted).map(|((name, path), deleted)| {
             let answer = match deleted {
