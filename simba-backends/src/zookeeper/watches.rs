@@ -29,7 +29,7 @@ use super::{
     subject::{Change, Subject},
     topics::{Step, Topics},
 };
-use crate::{BackendError, clock::since_boot};
+use crate::{BackendError, ErrorKind, clock::since_boot};
 
 /// How often what lingers is looked through.
 const TICK: Duration = Duration::from_millis(250);
@@ -228,8 +228,9 @@ async fn pass_on(
 /// What a call that failed means for all.
 fn ended(shared: &Shared, path: &str, failure: Error) -> End {
     let error = error::of(&shared.place, path, failure);
-    match error.outcome() {
-        crate::Outcome::NotApplied => End::Refused(error),
-        crate::Outcome::Unknown => End::Lost,
+    if matches!(error.kind(), ErrorKind::Unauthorized | ErrorKind::Unsupported | ErrorKind::Config) {
+        End::Refused(error)
+    } else {
+        End::Lost
     }
 }
