@@ -103,7 +103,7 @@ async fn a_zookeeper_whose_nodes_are_somebody_elses() {
         format!("zookeeper://app:{password}@{host}/shop")
     };
     drop(connect(&url_with(APP_PASSWORD)).await.unwrap());
-    refuses(&url_with(GUESS), "a permission is missing on /shop/leases").await;
+    refuses(&url_with(GUESS), "/shop/leases of zookeeper").await;
     let way = Proxy::before(server.address()).await;
     way.refuse().await;
     refuses(&way.url(&url_with(APP_PASSWORD)), "cannot be reached").await;
