@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Durat
 
 use futures_util::{
     FutureExt, StreamExt,
-    future::{AbortHandle, Abortable, Aborted, BoxFuture, join, join_all},
+    future::{AbortHandle, Abortable, BoxFuture, join, join_all},
     stream::FuturesUnordered,
 };
 use tokio::time::sleep;
@@ -91,9 +91,9 @@ impl Watches {
                 biased;
                 // Whatever it is now: it was another one in between.
                 _ = state.changed() => return End::Lost,
-                Some(ended) = self.watching.next() => match ended {
-                    Ok(Some(end)) => return end,
-                    Ok(None) | Err(Aborted) => {}
+                // Without an end it is a look that was answered, or a watch that was left.
+                Some(ended) = self.watching.next() => if let Ok(Some(end)) = ended {
+                    return end;
                 },
                 () = shared.listening.due.notified() => {}
                 () = sleep(TICK) => {
