@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::subject::Change;
 
-/// How long a lease that was taken before our eyes need not be tried.
-const RECENT: Duration = Duration::from_millis(250);
+/// How long a lease that was taken before our eyes need not be tried: longer than candidates of a released one spread,
+/// once many of them have lost races.
+const RECENT: Duration = Duration::from_secs(2);
 
 /// How long after a term of our own what comes in may still be about that term.
 const OWN: Duration = Duration::from_secs(1);

@@ -369,6 +369,8 @@ fn a_source_hears_on_when_the_runtime_that_listened_has_ended() {
         hinted(&mut *stays, &n).await;
         let token = other.granted(&n).await;
         tokio::task::spawn_blocking(|| drop(first)).await.unwrap();
+        // Once since nobody listens, once since somebody does again.
+        gap(&mut *stays).await;
         gap(&mut *stays).await;
         other.release(&n, token).await;
         hinted(&mut *stays, &n).await;
