@@ -73,6 +73,11 @@ impl Listening {
         self.with(|topics| topics.own_terms(names, since_boot()));
     }
 
+    /// So many sessions there are, of whatever process.
+    pub(super) fn counted(&self, sessions: i32) {
+        self.with(|topics| topics.counted(u32::try_from(sessions).unwrap_or_default()));
+    }
+
     /// Looks at or changes what is kept, then wakes whom that concerns.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Topics) -> T) -> T {
         let (done, woken) = {

@@ -57,6 +57,7 @@ mod topics;
 mod touches;
 mod watchdog;
 mod watches;
+mod waves;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 

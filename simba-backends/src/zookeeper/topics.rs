@@ -19,6 +19,7 @@ use std::{
 use super::{
     sight::{Look, Sight, Worth},
     subject::{Change, Subject},
+    waves,
 };
 use crate::{
     Hint, LeaseName,
@@ -47,6 +48,10 @@ pub(super) struct Topics {
     way: Way,
     /// Wanted by nobody, by when each is to be left.
     lingering: BTreeSet<(Duration, Subject)>,
+    /// How many sessions there are, of whatever process.
+    sessions: u32,
+    /// Freed a moment ago, by when each is to be told of.
+    put_off: BTreeSet<(Duration, Subject)>,
 }
 
 #[derive(Default)]
@@ -56,6 +61,8 @@ struct Topic {
     sight: Sight,
     /// When it is to be left; none while somebody wants it.
     leaves_at: Option<Duration>,
+    /// When it is to be told of.
+    told_at: Option<Duration>,
 }
 
 /// How far the watch of a topic is.
@@ -178,7 +185,10 @@ impl Topics {
     pub(super) fn next_hint(&mut self, id: SourceId, cx: &Context<'_>) -> Option<Hint> {
         Some(match self.sources.take(id, cx)? {
             News::Gap => Hint::Gap,
-            News::About(Subject::Lease(name)) => Hint::Released { name, waiters: None },
+            News::About(Subject::Lease(name)) => {
+                let waiters = (self.sessions > 0).then(|| waves::going(self.sessions));
+                Hint::Released { name, waiters }
+            }
             News::About(Subject::Group(group)) => Hint::Members(group),
         })
     }
@@ -222,6 +232,7 @@ impl Topics {
     /// Asked for again only when the step before has been begun.
     pub(super) fn next_step(&mut self, now: Duration) -> Step {
         self.tell_of_gap();
+        self.tell_what_was_put_off(now);
         if let Some(step) = self.change_way() {
             return step;
         }
@@ -305,20 +316,58 @@ impl Topics {
         self.tell_of_gap();
     }
 
-    pub(super) fn changed(&mut self, subject: &Subject, change: Change, now: Duration) {
+    /// How many sessions there are was looked at.
+    pub(super) fn counted(&mut self, sessions: u32) {
+        self.sessions = sessions;
+    }
+
+    /// It is told of at once, or later if many may wait: by lot.
+    pub(super) fn changed(&mut self, subject: &Subject, change: Change, now: Duration, lot: u32) {
         let Some(topic) = self.topics.get_mut(subject) else { return };
         let worth = match subject {
             Subject::Lease(_) => topic.sight.changed(change, now),
             Subject::Group(_) => Worth::Hint,
         };
-        if worth == Worth::Hint {
-            self.tell(subject);
+        self.cancel(subject);
+        if worth == Worth::Nothing {
+            return;
+        }
+        let wait = if subject.is_lease() { waves::delay(self.sessions, lot) } else { Duration::ZERO };
+        if wait.is_zero() {
+            return self.tell(subject);
+        }
+        if let Some(topic) = self.topics.get_mut(subject) {
+            topic.told_at = Some(now + wait);
+            self.put_off.insert((now + wait, subject.clone()));
+        }
+    }
+
+    /// When the next of those is to be told that were put off.
+    pub(super) fn next_told(&self) -> Option<Duration> {
+        self.put_off.first().map(|(at, _)| *at)
+    }
+
+    fn tell_what_was_put_off(&mut self, now: Duration) {
+        while self.next_told().is_some_and(|at| at <= now) {
+            let Some((_, subject)) = self.put_off.pop_first() else { break };
+            if let Some(topic) = self.topics.get_mut(&subject) {
+                topic.told_at = None;
+            }
+            self.tell(&subject);
+        }
+    }
+
+    /// What was put off is not to be told any more.
+    fn cancel(&mut self, subject: &Subject) {
+        if let Some(at) = self.topics.get_mut(subject).and_then(|topic| topic.told_at.take()) {
+            self.put_off.remove(&(at, subject.clone()));
         }
     }
 
     /// The connection is none any more, and with it all watches. Whether any of them stood.
     pub(super) fn lost(&mut self) -> Progress {
         self.lingering.clear();
+        self.put_off.clear();
         self.way = Way::Each;
         let is_live = self.topics.values().any(|topic| topic.stage == Stage::Live);
         self.topics.retain(|_, topic| !topic.wanted_by.is_empty());
@@ -326,6 +375,7 @@ impl Topics {
         self.again.retain(|subject| self.topics.contains_key(subject));
         for (subject, topic) in &mut self.topics {
             topic.sight.lost();
+            topic.told_at = None;
             if std::mem::take(&mut topic.stage) != Stage::Due {
                 self.again.insert(subject.clone());
                 self.continuity = Continuity::Interrupted;
@@ -359,6 +409,7 @@ impl Topics {
     }
 
     fn forget(&mut self, subject: &Subject) {
+        self.cancel(subject);
         if self.topics.remove(subject).is_some() {
             self.leases -= usize::from(subject.is_lease());
         }
@@ -442,6 +493,7 @@ mod tests {
             && topics.lingering.is_empty()
             && topics.due.is_empty()
             && topics.again.is_empty()
+            && topics.put_off.is_empty()
     }
 
     #[test]
@@ -454,7 +506,7 @@ mod tests {
         topics.looked(&lease("n"), Look::There);
         assert_eq!(read(&mut topics, a), []);
         for _ in 0..2 {
-            topics.changed(&lease("n"), Change::Deleted, START);
+            topics.changed(&lease("n"), Change::Deleted, START, 0);
         }
         assert_eq!((read(&mut topics, a), read(&mut topics, b)), (vec![free("n")], vec![free("n")]));
     }
@@ -468,7 +520,7 @@ mod tests {
         assert_eq!(read(&mut topics, a), [free("n")]);
         topics.want(b, &lease("n"));
         assert_eq!((read(&mut topics, a), read(&mut topics, b)), (vec![], vec![free("n")]));
-        topics.changed(&lease("n"), Change::Created, START);
+        topics.changed(&lease("n"), Change::Created, START, 0);
         topics.unwant(b, &lease("n"), START);
         topics.want(b, &lease("n"));
         assert_eq!(read(&mut topics, b), []);
@@ -480,7 +532,7 @@ mod tests {
         topics.want(a, &lease("n"));
         settle(&mut topics, START);
         topics.unwant(a, &lease("n"), START);
-        topics.changed(&lease("n"), Change::Deleted, START);
+        topics.changed(&lease("n"), Change::Deleted, START, 0);
         assert_eq!(read(&mut topics, a), []);
         topics.want(a, &lease("n"));
         assert_eq!(read(&mut topics, a), [free("n")]);
@@ -512,7 +564,7 @@ mod tests {
         let members = || vec![Hint::Members("g".parse().unwrap())];
         assert_eq!(read(&mut topics, a), members());
         for change in [Change::Created, Change::Children, Change::Deleted] {
-            topics.changed(&group("g"), change, START);
+            topics.changed(&group("g"), change, START, 0);
             assert_eq!(read(&mut topics, a), members());
         }
         topics.want(b, &group("g"));
@@ -548,6 +600,39 @@ mod tests {
         topics.unwant(a, &lease("n"), START);
         assert_eq!(settle(&mut topics, START), []);
         assert_eq!(read(&mut topics, b), [Hint::Gap]);
+        assert!(is_empty(&topics));
+    }
+
+    /// One source that wants a lease that is watched, where there are so many sessions.
+    fn one_of(sessions: u32) -> (Topics, SourceId, Subject) {
+        let (mut topics, a, _) = two();
+        topics.counted(sessions);
+        topics.want(a, &lease("n"));
+        settle(&mut topics, START);
+        (topics, a, lease("n"))
+    }
+
+    #[test]
+    fn where_many_may_wait_some_are_told_later() {
+        let (mut topics, a, n) = one_of(200);
+        topics.changed(&n, Change::Deleted, START, 199);
+        assert_eq!((settle(&mut topics, START), read(&mut topics, a)), (vec![], vec![]));
+        let at = topics.next_told().unwrap();
+        settle(&mut topics, at);
+        assert_eq!(read(&mut topics, a), [Hint::Released { name: "n".parse().unwrap(), waiters: Some(16) }]);
+        assert_eq!(topics.next_told(), None);
+    }
+
+    #[test]
+    fn what_was_taken_meanwhile_or_is_not_wanted_any_more_is_not_told() {
+        let (mut topics, a, n) = one_of(200);
+        topics.changed(&n, Change::Deleted, START, 199);
+        topics.changed(&n, Change::Created, START, 0);
+        assert_eq!(topics.next_told(), None);
+        topics.changed(&n, Change::Deleted, START, 199);
+        topics.unwant(a, &n, START);
+        settle(&mut topics, START + LINGER);
+        assert_eq!(read(&mut topics, a), []);
         assert!(is_empty(&topics));
     }
 
@@ -611,7 +696,7 @@ mod tests {
         let names: Vec<LeaseName> = ["m", "n", "other", "own"].map(|text| text.parse().unwrap()).into();
         topics.own_terms([&names[3]].into_iter(), START);
         for text in ["n", "own", "other"] {
-            topics.changed(&lease(text), Change::Created, START);
+            topics.changed(&lease(text), Change::Created, START, 0);
         }
         assert_eq!(topics.just_taken(&names, START), BTreeSet::from([&names[1]]));
     }

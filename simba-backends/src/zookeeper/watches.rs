@@ -20,6 +20,7 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use tokio::time::sleep;
+use uuid::Uuid;
 use zookeeper_client::{AddWatchMode, Client, Error, PersistentWatcher, SessionState};
 
 use super::{
@@ -87,6 +88,7 @@ impl Watches {
             if let Err(end) = self.act() {
                 return end;
             }
+            let rest = self.rest();
             tokio::select! {
                 biased;
                 // Whatever it is now: it was another one in between.
@@ -96,7 +98,7 @@ impl Watches {
                     return end;
                 },
                 () = shared.listening.due.notified() => {}
-                () = sleep(TICK) => {
+                () = sleep(rest) => {
                     if self.link.client(&self.shared).is_none() {
                         return End::Lost;
                     }
@@ -107,6 +109,12 @@ impl Watches {
                 }
             }
         }
+    }
+
+    /// How long there is nothing to do, unless something happens.
+    fn rest(&self) -> Duration {
+        let told = self.shared.listening.with(|topics| topics.next_told());
+        told.map_or(TICK, |at| at.saturating_sub(since_boot()).min(TICK))
     }
 
     /// Begins all that is to be done.
@@ -220,7 +228,14 @@ async fn pass_on(
         if let Some(change) = Change::of(event.event_type)
             && let Some(subject) = subject(&event.path)
         {
-            shared.listening.with(|topics| topics.changed(&subject, change, since_boot()));
+            let lot = Uuid::new_v4().as_fields().0;
+            let is_put_off = shared.listening.with(|topics| {
+                topics.changed(&subject, change, since_boot(), lot);
+                topics.next_told().is_some()
+            });
+            if is_put_off {
+                shared.listening.due.notify_one();
+            }
         }
     }
 }
