@@ -619,7 +619,7 @@ mod tests {
         assert_eq!((settle(&mut topics, START), read(&mut topics, a)), (vec![], vec![]));
         let at = topics.next_told().unwrap();
         settle(&mut topics, at);
-        assert_eq!(read(&mut topics, a), [Hint::Released { name: "n".parse().unwrap(), waiters: Some(16) }]);
+        assert_eq!(read(&mut topics, a), [Hint::Released { name: "n".parse().unwrap(), waiters: Some(12) }]);
         assert_eq!(topics.next_told(), None);
     }
 
