@@ -28,7 +28,8 @@ pub(crate) enum Wish {
 /// The options that every program has.
 pub(crate) const HELP: &str =
     "  --storage URL    where the leases are kept   [sqlite://simba.db in the working directory];
-                   with cargo features also postgres:, mysql:, redis:, redis+sentinel:, redis+cluster:
+                   with cargo features also postgres:, mysql:, redis:, redis+sentinel:, redis+cluster:,
+                   zookeeper:
   --lease SECONDS  how long the storage keeps a process that is gone   [15]
   --name NAME      what is contended for   [the name of the program]
   -h, --help       this page
@@ -141,6 +142,8 @@ mod tests {
                 "redis+sentinel://me@h:1,i:2,[::1]:3/main",
             ),
             ("redis+cluster://me:secret@h:1,me:secret@i:2", "redis+cluster://me@i:2"),
+            ("zookeeper://zk1:2181,zk2/simba", "zookeeper://zk1:2181,zk2/simba"),
+            ("zookeeper://me:secret@zk1,zk2:1/simba?keep_alive=write", "zookeeper://me@zk1,zk2:1/simba"),
             ("secret", "secret"),
         ] {
             assert_eq!(parsed("failover", &["--storage", url]).unwrap().place(), shown);

@@ -30,4 +30,18 @@ pub trait HintSource: Stream<Item = Hint> + Send + Unpin {
 
     /// Asks for no more hints about a name.
     fn unwant(&mut self, name: &LeaseName);
+
+    /// Asks for hints about the members of a group. The first comes once every change from then on is hinted: look at
+    /// the members then.
+    ///
+    /// ZooKeeper hints them. The memory storage does so unasked, and all others leave it at that: where no hint comes,
+    /// look at the members at regular times.
+    fn want_members(&mut self, group: &GroupName) {
+        let _ = group; // the default hints nothing
+    }
+
+    /// Asks for no more hints about the members of a group.
+    fn unwant_members(&mut self, group: &GroupName) {
+        let _ = group; // the default hints nothing
+    }
 }

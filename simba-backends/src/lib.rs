@@ -29,6 +29,8 @@ pub mod clock;
 mod connect;
 mod error;
 mod hint;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod mailbox;
 pub mod memory;
 mod metadata;
 #[cfg(feature = "mysql")]

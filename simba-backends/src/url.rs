@@ -31,9 +31,9 @@ impl UrlForm {
         let parameters = tail.split_once('?').map_or("", |(_, parameters)| parameters);
         let mut names = parameters.split('&').filter_map(|part| part.split('=').next());
         if names.any(|name| !name.is_empty() && !self.parameters.contains(&name)) {
+            let known = if self.parameters.is_empty() { "none".into() } else { self.parameters.join(", ") };
             return Err(BackendError::config(format!(
-                "an unknown parameter in the URL of a {storage} storage: it takes {}",
-                self.parameters.join(", ")
+                "an unknown parameter in the URL of a {storage} storage: it takes {known}"
             )));
         }
         Ok(())

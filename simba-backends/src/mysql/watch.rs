@@ -2,7 +2,7 @@
 //!
 //! The server notifies nobody. One plain read tells which wanted names are free; there is one task for all
 //! sources of a backend, and it rests while nothing is wanted. What this process frees itself is looked at at
-//! once. Changes of a group's members are not hinted, which nobody can ask for yet.
+//! once. Changes of a group's members are not hinted.
 
 use std::{
     collections::BTreeSet,

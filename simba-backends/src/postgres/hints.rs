@@ -1,7 +1,6 @@
 //! One session's subscription to what is freed.
 //!
-//! An expiry is not told: `free_in` told of it. Nor are changes of a group's members, which nobody can ask for
-//! yet.
+//! An expiry is not told: `free_in` told of it. Nor are changes of a group's members.
 
 use std::{
     collections::{BTreeSet, VecDeque},

@@ -1,7 +1,6 @@
 //! One session's subscription to what is freed.
 //!
-//! An expiry is not told: `free_in` told of it. Nor are changes of a group's members, which nobody can ask for
-//! yet.
+//! An expiry is not told: `free_in` told of it. Nor are changes of a group's members.
 
 use std::{
     pin::Pin,
@@ -11,8 +10,8 @@ use std::{
 
 use futures_core::Stream;
 
-use super::{Shared, listen, topics::SourceId};
-use crate::{Hint, HintSource, LeaseName};
+use super::{Shared, listen};
+use crate::{Hint, HintSource, LeaseName, mailbox::SourceId};
 
 pub(super) struct RedisHints {
     shared: Arc<Shared>,

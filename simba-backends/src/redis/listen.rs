@@ -19,9 +19,9 @@ use tracing::{debug, warn};
 use super::{
     Shared,
     subscriber::{End, Subscriber},
-    topics::{Errand, SourceId, Stage, Topics},
+    topics::{Errand, Stage, Topics},
 };
-use crate::{Hint, LeaseName, clock::since_boot};
+use crate::{Hint, LeaseName, clock::since_boot, mailbox::SourceId};
 
 /// How long to wait before the next connection, at first and at most.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -37,7 +37,6 @@ mod known;
 mod lease;
 mod listen;
 mod location;
-mod mailbox;
 mod node;
 mod one;
 mod parts;

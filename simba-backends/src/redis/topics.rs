@@ -20,8 +20,10 @@ use std::{
     time::Duration,
 };
 
-use super::mailbox::{Mailbox, News, Woken};
-use crate::{Hint, LeaseName};
+use crate::{
+    Hint, LeaseName,
+    mailbox::{Mailboxes, News, SourceId, Woken},
+};
 
 /// How long a subscription outlasts its last want: a contended lease is held for moments and wanted again.
 const LINGER: Duration = Duration::from_secs(1);
@@ -32,13 +34,9 @@ const IDLE: Duration = Duration::from_secs(5);
 /// How many names go into one command.
 const BATCH: usize = 1000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SourceId(u64);
-
 #[derive(Default)]
 pub(super) struct Topics {
-    sources: BTreeMap<SourceId, Mailbox>,
-    last_source: u64,
+    sources: Mailboxes<LeaseName>,
     topics: BTreeMap<LeaseName, Topic>,
     /// Due to be subscribed to, and then to be looked at.
     fresh: BTreeSet<LeaseName>,
@@ -51,7 +49,6 @@ pub(super) struct Topics {
     lingering: BTreeSet<(Duration, LeaseName)>,
     /// Since when there is nothing to listen to, where somebody noticed.
     idle_since: Option<Duration>,
-    woken: Woken,
 }
 
 #[derive(Default)]
@@ -110,10 +107,7 @@ pub(super) enum Then {
 /// Sources, and their wishes.
 impl Topics {
     pub(super) fn add_source(&mut self) -> SourceId {
-        self.last_source += 1;
-        let id = SourceId(self.last_source);
-        self.sources.insert(id, Mailbox::default());
-        id
+        self.sources.open()
     }
 
     pub(super) fn remove_source(&mut self, id: SourceId, now: Duration) {
@@ -122,9 +116,7 @@ impl Topics {
         for name in wanted {
             self.unwant(id, &name, now);
         }
-        if let Some(mailbox) = self.sources.remove(&id) {
-            mailbox.close(&mut self.woken);
-        }
+        self.sources.close(id);
     }
 
     pub(super) fn has_sources(&self) -> bool {
@@ -156,9 +148,7 @@ impl Topics {
         if !topic.wanted_by.remove(&id) {
             return;
         }
-        if let Some(mailbox) = self.sources.get_mut(&id) {
-            mailbox.forget(name);
-        }
+        self.sources.forget(id, name);
         if !topic.wanted_by.is_empty() {
             return;
         }
@@ -177,10 +167,9 @@ impl Topics {
     }
 
     pub(super) fn next_hint(&mut self, id: SourceId, cx: &Context<'_>) -> Option<Hint> {
-        let news = self.sources.get_mut(&id)?.take(cx, &mut self.woken)?;
-        Some(match news {
+        Some(match self.sources.take(id, cx)? {
             News::Gap => Hint::Gap,
-            News::Released(name) => {
+            News::About(name) => {
                 let waiters = self.topics.get(&name).and_then(Topic::waiters);
                 Hint::Released { name, waiters }
             }
@@ -245,11 +234,7 @@ impl Topics {
     /// Somebody says that it is free, or was a moment ago.
     pub(super) fn released(&mut self, name: &LeaseName) {
         let Some(topic) = self.topics.get(name) else { return };
-        for id in &topic.wanted_by {
-            if let Some(mailbox) = self.sources.get_mut(id) {
-                mailbox.put(name, &mut self.woken);
-            }
-        }
+        topic.wanted_by.iter().for_each(|id| self.sources.put(*id, name));
     }
 
     /// As [`released`](Self::released), by a message: some who waited may not do so any longer.
@@ -294,11 +279,11 @@ impl Topics {
 
     /// Tells every source that something may have been missed.
     pub(super) fn tell_all(&mut self) {
-        self.sources.values_mut().for_each(|mailbox| mailbox.put_gap(&mut self.woken));
+        self.sources.put_gap();
     }
 
     pub(super) fn take_woken(&mut self) -> Woken {
-        std::mem::take(&mut self.woken)
+        self.sources.take_woken()
     }
 
     fn set_stage(&mut self, names: &[LeaseName], stage: Stage) {

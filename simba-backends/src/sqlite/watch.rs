@@ -3,7 +3,7 @@
 //! `pragma data_version` of a connection that never writes changes with every commit of any other
 //! connection, of this process or another. Then, and only then, one read tells which wanted names are
 //! free. What this process frees itself is looked at at once. An expiry changes nothing in the file and is
-//! not hinted: `free_in` told of it. Nor are changes of a group's members, which nobody can ask for yet.
+//! not hinted: `free_in` told of it. Nor are changes of a group's members.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -56,7 +56,7 @@ impl Attempt<'_> {
     /// Tries until each name is answered for: one that is neither made nor there was freed a moment ago, or lacks its
     /// parent.
     async fn run(&mut self, names: &[LeaseName]) -> Result<(), Over> {
-        let mut left = names.to_vec();
+        let mut left = self.sort_out(names);
         for _ in 0..ROUNDS {
             if left.is_empty() {
                 return Ok(());
@@ -72,6 +72,19 @@ impl Attempt<'_> {
         }
         self.fail(left, &error::vanishing(&self.shared.paths.leases()));
         Ok(())
+    }
+
+    /// Answers for those that somebody else was seen to take since who asks was told that they are free, and tells
+    /// which are left to be tried.
+    fn sort_out(&mut self, names: &[LeaseName]) -> Vec<LeaseName> {
+        let mut taken = self.shared.listening.just_taken(names);
+        if !taken.is_empty() {
+            let state = self.live.lock();
+            taken.retain(|name| !state.holdings.is_possible(name));
+        }
+        let held = taken.iter().map(|name| ((*name).clone(), Acquisition::Held { free_in: None }));
+        self.answers.extend(held);
+        names.iter().filter(|name| !taken.contains(name)).cloned().collect()
     }
 
     /// Tries each name once, and tells which are to be tried again.
@@ -129,6 +142,8 @@ impl Attempt<'_> {
         let limit = self.shared.call_timeout;
         let calls = calls.into_iter().map(|call| async move { timeout(limit, call).await.ok() });
         let created = join_all(calls).await;
+        let granted = names.iter().zip(&created).filter(|(_, created)| matches!(created, Some(Ok(_))));
+        self.shared.listening.own_terms(granted.map(|(name, _)| name));
         let mut state = self.live.lock();
         for (name, created) in names.iter().zip(&created) {
             state.holdings.ended(name, end(created.as_ref()));

@@ -7,6 +7,7 @@ use zookeeper_client::Acl;
 use super::{
     Confirmation, Shared, ZooKeeperBackend,
     ensemble::{Access, Ensemble},
+    listen::Listening,
     live::Sessions,
     location::{Location, check_root},
     paths::Paths,
@@ -134,6 +135,7 @@ impl ZooKeeperBuilder {
             call_timeout: self.call_timeout,
             confirmation: self.confirmation,
             sessions: Sessions::default(),
+            listening: Listening::default(),
         };
         let client = shared.client().await?;
         permission::check(&shared, &client).await?;

@@ -61,6 +61,11 @@ impl Holdings {
         }
     }
 
+    /// Whether the session holds it, or may.
+    pub(super) fn is_possible(&self, name: &LeaseName) -> bool {
+        self.names.contains_key(name)
+    }
+
     /// Its token if it is held at all; nothing where the ensemble has to be asked.
     pub(super) fn token(&self, name: &LeaseName) -> Option<Token> {
         let known = self.names.get(name)?;

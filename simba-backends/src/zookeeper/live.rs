@@ -1,7 +1,7 @@
 //! The sessions that this backend has opened, each with a client of its own.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,7 +15,12 @@ use crate::{BackendError, LeaseName, Metadata, SessionId, clock::since_boot};
 #[derive(Default)]
 pub(super) struct Sessions {
     live: Mutex<BTreeMap<SessionId, Arc<Live>>>,
+    /// Those that ended last. The ensemble may find out later.
+    ended: Mutex<VecDeque<SessionId>>,
 }
+
+/// How many sessions that ended are remembered: more than any process keeps asking about.
+const ENDED: usize = 1000;
 
 impl Sessions {
     pub(super) fn add(&self, live: &Arc<Live>) {
@@ -27,15 +32,34 @@ impl Sessions {
     }
 
     pub(super) fn remove(&self, session: &SessionId) {
+        {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.push_back(session.clone());
+            while ended.len() > ENDED {
+                ended.pop_front();
+            }
+        }
         self.lock().remove(session);
+    }
+
+    /// Whether it was one of them and has ended, whatever the ensemble knows of that yet.
+    pub(super) fn had(&self, session: &SessionId) -> bool {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+    }
+
+    /// Any session that has a connection.
+    pub(super) fn any_connected(&self) -> Option<Arc<Live>> {
+        self.lock().values().find(|live| live.connected_client().is_some()).cloned()
     }
 
     /// The client of any session that has a connection.
     pub(super) fn any_client(&self) -> Option<Client> {
-        let live = self.lock();
-        live.values()
-            .filter_map(|live| live.client())
-            .find(|client| client.state() == SessionState::SyncConnected)
+        self.lock().values().find_map(|live| live.connected_client())
+    }
+
+    /// Whether none of them goes on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().values().all(|live| live.client().is_none())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Live>>> {
@@ -120,6 +144,11 @@ impl Live {
     /// Its client, unless it has ended.
     pub(super) fn client(&self) -> Option<Client> {
         self.lock().client.clone()
+    }
+
+    /// Its client, if that has a connection.
+    fn connected_client(&self) -> Option<Client> {
+        self.client().filter(|client| client.state() == SessionState::SyncConnected)
     }
 
     /// Its client, unless it is over or its time has run out, with a connection. Without one a call would be kept, and

@@ -39,8 +39,11 @@ mod builder;
 mod ensemble;
 mod error;
 mod group;
+mod hints;
 mod holdings;
 mod lease;
+mod link;
+mod listen;
 mod live;
 mod location;
 mod parents;
@@ -48,8 +51,13 @@ mod paths;
 mod permission;
 mod release;
 mod session;
+mod sight;
+mod subject;
+mod topics;
 mod touches;
 mod watchdog;
+mod watches;
+mod waves;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -58,7 +66,7 @@ use tokio::time::timeout;
 use zookeeper_client::Client;
 
 pub use self::builder::ZooKeeperBuilder;
-use self::{ensemble::Ensemble, live::Sessions, paths::Paths};
+use self::{ensemble::Ensemble, hints::ZooKeeperHints, listen::Listening, live::Sessions, paths::Paths};
 use crate::{
     Acquired, BackendError, Capabilities, ClockSource, GroupName, HintSource, Holder, Joined, KeepAlive,
     LeaseBackend, LeaseName, Member, Metadata, Opened, Release, Renewal, SessionId, SessionScope,
@@ -82,6 +90,8 @@ struct Shared {
     confirmation: Confirmation,
     warnings: Vec<String>,
     sessions: Sessions,
+    /// For the hint sources.
+    listening: Listening,
 }
 
 /// By what the leader confirms a keep-alive.
@@ -200,6 +210,6 @@ impl LeaseBackend for ZooKeeperBackend {
     }
 
     fn hints(&self) -> Option<Box<dyn HintSource>> {
-        None
+        Some(Box::new(ZooKeeperHints::new(&self.shared)))
     }
 }

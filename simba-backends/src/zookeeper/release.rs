@@ -155,6 +155,7 @@ impl Freeing<'_> {
         let calls: Vec<_> = own.iter().map(|(_, path)| self.send(client, fence, path)).collect();
         let calls = calls.into_iter().map(|call| async move { timeout(limit, call).await.ok() });
         let deleted = join_all(calls).await;
+        self.shared.listening.own_terms(own.iter().map(|(name, _)| name));
         let (mut state, mut again) = (self.live.lock(), Vec::new());
         for ((name, path), deleted) in own.into_iter().zip(deleted) {
             let failure = match deleted {

@@ -239,7 +239,7 @@ fn renewed(live: &Live, lease: Duration, sent: Duration, seen: Seen) -> KeepAliv
 }
 
 pub(super) async fn close(shared: &Arc<Shared>, session: &SessionId) -> Result<(), BackendError> {
-    let Some(live) = shared.sessions.get(session) else { return absent(shared, session).await };
+    let Some(live) = shared.sessions.get(session) else { return gone(shared, session).await };
     live.end();
     let closed = timeout(shared.call_timeout, live.gone()).await;
     closed.map_err(|_| error::unanswered(&shared.place, &shared.paths.session(session)))
@@ -250,6 +250,11 @@ pub(super) async fn close(shared: &Arc<Shared>, session: &SessionId) -> Result<(
 /// # Errors
 /// If another client has it: only that one can use it, or end it.
 pub(super) async fn absent(shared: &Arc<Shared>, session: &SessionId) -> Result<(), BackendError> {
+    if shared.sessions.had(session) { Ok(()) } else { gone(shared, session).await }
+}
+
+/// Whether nobody has a session any more: not even the ensemble, which may find out last.
+async fn gone(shared: &Arc<Shared>, session: &SessionId) -> Result<(), BackendError> {
     if super::paths::id(session.as_str()).is_none() {
         return Ok(());
     }
@@ -259,6 +264,7 @@ pub(super) async fn absent(shared: &Arc<Shared>, session: &SessionId) -> Result<
     let (synced, stat) = shared.within(&path, async { (synced.await, stat.await) }).await?;
     match synced.and(stat) {
         Ok(None) => Ok(()),
+        Ok(Some(_)) if shared.sessions.had(session) => Err(error::unanswered(&shared.place, &path)),
         Ok(Some(_)) => Err(error::of_another_client(&shared.place)),
         Err(failure) => Err(error::of(&shared.place, &path, failure)),
     }

@@ -52,19 +52,20 @@ impl Ward {
         }
     }
 
-    /// Asks for something now and then, so that each keep-alive finds a call before it that was answered. ZooKeeper's
+    /// Asks how many sessions there are now and then, so that each keep-alive finds a call before it that was answered. ZooKeeper's
     /// client then has nothing to ping for.
     async fn touch(&self) {
-        let path = self.shared.paths.session(&self.live.id);
+        let path = self.shared.paths.sessions();
         loop {
-            sleep(self.live.timeout / 10).await;
             let Some(client) = self.live.client() else { return };
             let sent = since_boot();
             let call = client.check_stat(&path);
             drop(client);
-            if call.await.is_ok() {
+            if let Ok(seen) = call.await {
                 self.live.lock().touches.answered(sent);
+                self.shared.listening.counted(seen.map_or(0, |sessions| sessions.num_children));
             }
+            sleep(self.live.timeout / 10).await;
         }
     }
 }

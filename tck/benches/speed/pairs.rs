@@ -39,7 +39,7 @@ pub(crate) async fn measure(storage: &Storage) {
     for (tasks, each, connections, raw_each) in [(1, 1_000, 1, 500), (16, 200, 4, 200), (256, 80, 4, 500)] {
         let (connections, raw_each) = match storage.kind {
             // One connection that all share, by as many tasks as beside it.
-            "redis" => (tasks, each),
+            "redis" | "zookeeper" => (tasks, each),
             _ => (connections.min(CONNECTIONS), raw_each),
         };
         let (took, all) = raw::pairs(storage, connections, raw_each).await;

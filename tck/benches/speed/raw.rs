@@ -6,6 +6,8 @@ use redis::{Client, Script, aio::MultiplexedConnection};
 use sqlx::{Connection, MySqlConnection, PgConnection, SqliteConnection};
 use tokio::task::JoinSet;
 
+use zookeeper_client::{Acls, Client as ZooKeeper, CreateMode, Error};
+
 use crate::{clock::now, storage::Storage};
 
 /// How many connections the raw driver holds beside many tasks.
@@ -18,7 +20,12 @@ enum Raw {
     MySql(MySqlConnection),
     /// Shared: the driver sends what comes meanwhile together.
     Redis(MultiplexedConnection),
+    /// Shared: the driver sends what comes meanwhile after one another, and waits for none.
+    ZooKeeper(ZooKeeper),
 }
+
+/// What the raw driver's nodes are under.
+const RAW: &str = "/raw";
 
 /// Pairs on so many connections at once: how long each took, and how long all.
 pub(crate) async fn pairs(storage: &Storage, connections: usize, each: u32) -> (Vec<Duration>, Duration) {
@@ -26,6 +33,7 @@ pub(crate) async fn pairs(storage: &Storage, connections: usize, each: u32) -> (
     for _ in 1..connections {
         let next = match &ready[0] {
             Raw::Redis(shared) => Raw::Redis(shared.clone()),
+            Raw::ZooKeeper(shared) => Raw::ZooKeeper(shared.clone()),
             Raw::Sqlite(_) | Raw::Postgres(_) | Raw::MySql(_) => Raw::open(storage).await,
         };
         ready.push(next);
@@ -62,6 +70,10 @@ impl Raw {
                 let client = Client::open(storage.url.as_str()).expect("a good URL");
                 return Self::Redis(client.get_multiplexed_async_connection().await.expect(driver));
             }
+            "zookeeper" => {
+                let hosts = storage.url.trim_start_matches("zookeeper://");
+                Self::ZooKeeper(ZooKeeper::connect(hosts).await.expect(driver))
+            }
             "postgres" => Self::Postgres(PgConnection::connect(&storage.url).await.expect(driver)),
             _ => Self::MySql(MySqlConnection::connect(&storage.url).await.expect(driver)),
         };
@@ -77,6 +89,12 @@ impl Raw {
             Self::Postgres(driver) => sqlx::query(TABLE).execute(driver).await.map(|_| ()),
             Self::MySql(driver) => sqlx::query(TABLE).execute(driver).await.map(|_| ()),
             Self::Redis(_) => Ok(()),
+            Self::ZooKeeper(driver) => {
+                let made =
+                    driver.create(RAW, b"", &CreateMode::Persistent.with_acls(Acls::anyone_all())).await;
+                assert!(matches!(made, Ok(_) | Err(Error::NodeExists)), "everybody may: {made:?}");
+                Ok(())
+            }
         };
         made.expect("the user owns the database");
     }
@@ -117,6 +135,12 @@ impl Raw {
                 take.arg(&key).arg("me").arg("NX").arg("PX").arg(15_000);
                 take.exec_async(&mut *driver).await.expect(right);
                 RELEASE_REDIS.key(&key).arg("me").invoke_async::<()>(driver).await.expect(right);
+            }
+            Self::ZooKeeper(driver) => {
+                let path = format!("{RAW}/{name}");
+                let ephemeral = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+                driver.create(&path, b"me", &ephemeral).await.expect(right);
+                driver.delete(&path, None).await.expect(right);
             }
         }
     }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use redis::from_redis_value;
-use simba_servers::{Flavour, MySql, Options, Postgres, Redis};
+use simba_servers::{Flavour, MySql, Options, Postgres, Redis, ZooKeeper};
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
-pub(crate) const KINDS: [&str; 6] = ["memory", "sqlite", "postgres", "mysql", "mariadb", "redis"];
+pub(crate) const KINDS: [&str; 7] =
+    ["memory", "sqlite", "postgres", "mysql", "mariadb", "redis", "zookeeper"];
 
 /// A storage, its tables made; it ends with its value.
 pub(crate) struct Storage {
@@ -23,6 +24,7 @@ enum Home {
     Postgres(Postgres),
     MySql(MySql),
     Redis(Redis),
+    ZooKeeper(ZooKeeper),
 }
 
 struct Folder(PathBuf);
@@ -53,6 +55,12 @@ impl Storage {
             "redis" => {
                 let server = Redis::start().await;
                 (server.url().to_owned(), Home::Redis(server))
+            }
+            "zookeeper" => {
+                // As long as the longest lease here.
+                let options = Options::new().durable().set("maxSessionTimeout", "60000");
+                let server = ZooKeeper::with(options).await;
+                (server.url().to_owned(), Home::ZooKeeper(server))
             }
             _ => panic!("{kind} is none of {KINDS:?}"),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simba_backends::{Joined, LeaseName, SessionId};
+use simba_backends::{BackendError, ErrorKind, Joined, LeaseName, Outcome, SessionId};
 use simba_tck::{Census, Fixture};
 
 use super::{Here, LONG, granted, name};
@@ -19,6 +19,9 @@ impl Here {
 #[tokio::test]
 async fn s2_either_process_keeps_a_session_alive_and_is_told_what_it_holds() {
     let here = Here::open().await;
+    if !here.shares_sessions() {
+        return;
+    }
     let mut there = Child::start(&here.fixture.url()).await;
     let mine = here.another(LONG).await;
     let (a, b) = (name("a"), name("b"));
@@ -41,8 +44,42 @@ async fn s2_either_process_keeps_a_session_alive_and_is_told_what_it_holds() {
 }
 
 #[tokio::test]
+async fn s2_a_session_that_only_its_opener_can_use_is_refused_to_others_and_lives_on() {
+    let here = Here::open().await;
+    if here.shares_sessions() {
+        return;
+    }
+    let mut there = Child::start(&here.fixture.url()).await;
+    let (theirs, n, g) = (there.open(LONG).await, name("n"), "g".parse().unwrap());
+    let token = granted(&there.acquire(&theirs, &n).await);
+    there.join(&theirs, &g).await;
+
+    let backend = &here.backend;
+    unsupported(backend.keep_alive(&theirs, LONG).await);
+    unsupported(backend.acquire(&theirs, &[name("m")]).await);
+    unsupported(backend.release(&theirs, &[(n.clone(), token)]).await);
+    unsupported(backend.join(&theirs, &"h".parse().unwrap()).await);
+    unsupported(backend.leave(&theirs, &g).await);
+    unsupported(backend.close_session(&theirs).await);
+    assert_eq!(there.keep_alive(&theirs, LONG).await, format!("live n={token} +g"));
+
+    there.close(&theirs).await;
+    assert_eq!(here.keep_alive(&theirs, LONG).await, "expired");
+    backend.close_session(&theirs).await.unwrap();
+    assert!(here.granted(&n).await > token);
+}
+
+fn unsupported<T: std::fmt::Debug>(answer: Result<T, BackendError>) {
+    let error = answer.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotApplied), "{error:?}");
+}
+
+#[tokio::test]
 async fn s4_what_one_process_closes_is_free_for_the_other_at_once() {
     let here = Here::open().await;
+    if !here.shares_sessions() {
+        return;
+    }
     let mut there = Child::start(&here.fixture.url()).await;
     let (mine, half, theirs) = (here.another(LONG).await, here.another(LONG).await, there.open(LONG).await);
     let (n, m) = (name("n"), name("m"));
@@ -109,6 +146,9 @@ async fn eventually_left(here: &Here, there: &mut Child, theirs: &SessionId, lef
 #[tokio::test]
 async fn s8_a_shorter_keep_alive_of_another_process_moves_no_expiry_earlier() {
     let here = Here::open().await;
+    if !here.shares_sessions() {
+        return;
+    }
     let mut there = Child::start(&here.fixture.url()).await;
     let (short, n) = (here.fixture.lease(), name("n"));
     let token = here.granted(&n).await;

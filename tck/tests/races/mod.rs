@@ -1,4 +1,4 @@
-//! The sentences that hold with several calls under way, for a fixture whose server has another default isolation.
+//! The sentences that hold with several calls under way, for a fixture that differs in what these meet.
 
 macro_rules! all_races {
     ($module:ident, $fixture:ty) => {

@@ -164,7 +164,8 @@ async fn it_obeys_until_its_orders_end() {
     let fixture = Storage::fresh().await;
     let mut child = Child::start(&fixture.url()).await;
     let session = child.open(Duration::from_secs(60)).await;
-    assert_eq!(child.acquire(&session, &"job".parse().unwrap()).await, "granted 1");
+    let answer = child.acquire(&session, &"job".parse().unwrap()).await;
+    assert!(answer.starts_with("granted "), "{answer}");
     let Child { mut process, orders, answers: _ } = child;
     drop(orders);
     assert!(process.wait().await.unwrap().success());

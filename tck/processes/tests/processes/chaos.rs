@@ -21,7 +21,7 @@ const KILL_EVERY: Duration = Duration::from_millis(300);
 /// After so many kills somebody is stopped instead, for longer than a lease.
 const KILLS_TO_A_STOP: u32 = 8;
 
-on!([sqlite, postgres, mysql, mariadb, redis, redis_cluster]
+on!([sqlite, postgres, mysql, mariadb, redis, redis_cluster, zookeeper]
     [five_processes_killed_and_stopped_at_random_never_show_two_valid_terms]);
 
 async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(storage: Storage) {
@@ -39,7 +39,9 @@ async fn five_processes_killed_and_stopped_at_random_never_show_two_valid_terms(
         | Storage::MySql(_)
         | Storage::Redis(_)
         | Storage::Sentinels(_)
-        | Storage::Cluster(_) => {}
+        | Storage::Cluster(_)
+        | Storage::ZooKeeper(_)
+        | Storage::Ensemble(_) => {}
     }
 }
 
@@ -48,7 +50,11 @@ fn run(storage: &Storage) -> Duration {
     match storage {
         Storage::Sqlite(_) => Duration::from_secs(30),
         Storage::Postgres(_) | Storage::MySql(_) => Duration::from_secs(12),
-        Storage::Redis(_) | Storage::Sentinels(_) | Storage::Cluster(_) => Duration::from_secs(9),
+        Storage::Redis(_)
+        | Storage::Sentinels(_)
+        | Storage::Cluster(_)
+        | Storage::ZooKeeper(_)
+        | Storage::Ensemble(_) => Duration::from_secs(9),
     }
 }
 

@@ -193,7 +193,9 @@ impl Crew {
             | Storage::MySql(_)
             | Storage::Redis(_)
             | Storage::Sentinels(_)
-            | Storage::Cluster(_) => None,
+            | Storage::Cluster(_)
+            | Storage::ZooKeeper(_)
+            | Storage::Ensemble(_) => None,
         };
         let resource = scratch.hold(RESOURCE).await;
         self.signal(pid, Signal::STOP);

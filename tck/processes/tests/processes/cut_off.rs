@@ -9,6 +9,8 @@ use crate::{
     storage::{Storage, on},
 };
 
+on!([zookeeper][replies_are_lost_after_the_commit]);
+
 on!([postgres, mysql, mariadb, redis] [
     a_leader_is_cut_off_for_two_leases,
     replies_are_lost_after_the_commit,

@@ -80,7 +80,8 @@ on!([sqlite] [
     of_five_processes_one_leads_within_300_ms_of_ctrl_c,
 ]);
 
-on!([postgres, mysql, mariadb, redis, redis_cluster][a_process_that_is_told_to_end_hands_over_at_once]);
+on!([postgres, mysql, mariadb, redis, redis_cluster, zookeeper_ensemble]
+    [a_process_that_is_told_to_end_hands_over_at_once]);
 
 async fn a_process_that_is_told_to_end_hands_over_at_once(storage: Storage) {
     let mut race = Race::of(2, &storage).await;

@@ -17,7 +17,7 @@ use crate::{
 on!([sqlite, postgres, mysql, mariadb, redis_sentinel, redis_cluster]
     [an_election_that_is_stopped_hands_over_at_once]);
 
-on!([redis] [
+on!([redis, zookeeper_ensemble] [
     an_election_that_is_stopped_hands_over_at_once,
     of_ten_candidates_one_is_elected_at_once,
 ]);
@@ -26,7 +26,12 @@ async fn an_election_that_is_stopped_hands_over_at_once(storage: Storage) {
     let rounds = match &storage {
         Storage::Postgres(_) => 100,
         Storage::Redis(_) => 60,
-        Storage::Sqlite(_) | Storage::MySql(_) | Storage::Sentinels(_) | Storage::Cluster(_) => 30,
+        Storage::Sqlite(_)
+        | Storage::MySql(_)
+        | Storage::Sentinels(_)
+        | Storage::Cluster(_)
+        | Storage::ZooKeeper(_)
+        | Storage::Ensemble(_) => 30,
     };
     let figures = measure(2, rounds, &storage).await;
     assert_hinted(&figures);

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use simba_processes::now;
-use simba_servers::{ADMIN_PASSWORD, Redis};
+use simba_servers::{ADMIN_PASSWORD, Options, Redis, ZooKeeper};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     net::TcpStream,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{crew::Crew, scratch::Scratch, storage::Storage};
@@ -24,8 +24,17 @@ const CALLS: usize = 80;
 
 #[tokio::test]
 async fn redis_of_two_hundred_candidates_few_ask_when_the_lock_is_released() {
-    let storage = Storage::redis().await;
-    let Storage::Redis(server) = &storage else { unreachable!("it is Redis") };
+    few_ask_when_the_lock_is_released(&Storage::redis().await).await;
+}
+
+#[tokio::test]
+async fn zookeeper_of_two_hundred_candidates_few_ask_when_the_lock_is_released() {
+    let longest = LEASE.as_millis().to_string();
+    let server = ZooKeeper::with(Options::new().set("maxSessionTimeout", &longest)).await;
+    few_ask_when_the_lock_is_released(&Storage::ZooKeeper(server)).await;
+}
+
+async fn few_ask_when_the_lock_is_released(storage: &Storage) {
     if !storage.is_ours() {
         return;
     }
@@ -38,10 +47,10 @@ async fn redis_of_two_hundred_candidates_few_ask_when_the_lock_is_released() {
     let heard = crew.heard().iter().find(|line| line.text.starts_with("won"));
     let mut holder = heard.expect("one has it").pid;
     for round in 0..=WARM_UP {
-        let (monitor, released) = (monitor(server).await, now());
+        let (count, released) = (Count::begin(storage).await, now());
         crew.tell(holder, "yield").await;
         let winner = crew.line(|line| line.text.starts_with("won")).await;
-        let calls = acquires(monitor, released + SECOND).await;
+        let calls = count.until(released + SECOND).await;
         let after = winner.at - released;
         println!("released -> acquired by another: {} ms; {calls} acquires in a second", after.as_millis());
         if round == WARM_UP {
@@ -53,6 +62,46 @@ async fn redis_of_two_hundred_candidates_few_ask_when_the_lock_is_released() {
     for pid in crew.pids() {
         crew.kill(pid).await;
     }
+}
+
+/// How often the lock is asked for.
+enum Count<'a> {
+    Redis(Lines<BufReader<TcpStream>>),
+    /// From that transaction on: each attempt is one, in vain or not.
+    ZooKeeper(&'a ZooKeeper, usize),
+}
+
+impl<'a> Count<'a> {
+    async fn begin(storage: &'a Storage) -> Self {
+        match storage {
+            Storage::Redis(server) => Self::Redis(monitor(server).await),
+            Storage::ZooKeeper(server) => Self::ZooKeeper(server, transactions(server).await),
+            Storage::Sqlite(_)
+            | Storage::Postgres(_)
+            | Storage::MySql(_)
+            | Storage::Sentinels(_)
+            | Storage::Cluster(_)
+            | Storage::Ensemble(_) => unreachable!("nobody counts there"),
+        }
+    }
+
+    async fn until(self, end: Duration) -> usize {
+        match self {
+            Self::Redis(monitor) => acquires(monitor, end).await,
+            Self::ZooKeeper(server, before) => {
+                sleep(end.saturating_sub(now())).await;
+                // One of them was the release.
+                transactions(server).await - before - 1
+            }
+        }
+    }
+}
+
+/// How many transactions there have been.
+async fn transactions(server: &ZooKeeper) -> usize {
+    let status = server.four_letter_word("srvr").await.unwrap();
+    let last = status.lines().find_map(|line| line.strip_prefix("Zxid: 0x")).expect("it has one");
+    usize::from_str_radix(last, 16).unwrap()
 }
 
 /// Every command that the server runs from now on.

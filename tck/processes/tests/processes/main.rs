@@ -13,6 +13,7 @@ mod crew;
 mod cut_off;
 mod dice;
 mod disturbed;
+mod ensemble;
 mod failover;
 mod figures;
 mod hand_over;

@@ -14,6 +14,8 @@ use crate::{
 /// Shorter than a lease by so much that the next try comes in time.
 const SHORT: Duration = Duration::from_secs(1);
 
+on!([zookeeper][a_server_is_killed_twice_under_five_processes]);
+
 on!([postgres, mysql, mariadb, redis] [
     a_server_is_killed_twice_under_five_processes,
     a_server_takes_no_writes_for_two_leases_and_for_less_than_one,

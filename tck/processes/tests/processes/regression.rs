@@ -92,7 +92,9 @@ async fn everything_is_deleted_under_a_leader(storage: Storage) {
         | Storage::Postgres(_)
         | Storage::MySql(_)
         | Storage::Redis(_)
-        | Storage::Sentinels(_) => storage.order(&["FLUSHALL"]).await,
+        | Storage::Sentinels(_)
+        | Storage::ZooKeeper(_)
+        | Storage::Ensemble(_) => storage.order(&["FLUSHALL"]).await,
     }
     let revoked = cast.crew.hears(leader.pid, &format!("revoked {known}")).await;
     within(RENEW, revoked.at - deleted, "FLUSHALL -> revoked");

@@ -14,7 +14,7 @@ use crate::{
     testimony::Testimony,
 };
 
-on!([sqlite, postgres, mysql, mariadb, redis, redis_cluster]
+on!([sqlite, postgres, mysql, mariadb, redis, redis_cluster, zookeeper]
     [a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else]);
 
 async fn a_leader_stopped_for_two_leases_finds_its_term_invalid_before_anything_else(storage: Storage) {

@@ -3,7 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use simba_servers::{
-    APP_PASSWORD, Flavour, Lacking, MySql, Offset, Postgres, Redis, RedisCluster, Sentinels,
+    APP_PASSWORD, Flavour, Lacking, MySql, Offset, Postgres, Redis, RedisCluster, Sentinels, ZooKeeper,
+    ZooKeeperEnsemble,
 };
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
@@ -20,6 +21,9 @@ pub(crate) enum Storage {
     /// A grant counts once a replica has it.
     Sentinels(Sentinels),
     Cluster(RedisCluster),
+    ZooKeeper(ZooKeeper),
+    /// Three servers, of which one leads.
+    Ensemble(ZooKeeperEnsemble),
 }
 
 /// The verb of whichever server it is.
@@ -30,7 +34,26 @@ macro_rules! of_server {
             Storage::Postgres($server) => $does,
             Storage::MySql($server) => $does,
             Storage::Redis($server) => $does,
-            Storage::Sentinels(_) | Storage::Cluster(_) => unreachable!("these are several servers"),
+            Storage::ZooKeeper($server) => $does,
+            Storage::Sentinels(_) | Storage::Cluster(_) | Storage::Ensemble(_) => {
+                unreachable!("these are several servers")
+            }
+        }
+    };
+}
+
+/// The verb of whichever server it is that can be told to take no writes.
+macro_rules! of_database {
+    ($storage:expr, $server:ident => $does:expr) => {
+        match $storage {
+            Storage::Postgres($server) => $does,
+            Storage::MySql($server) => $does,
+            Storage::Redis($server) => $does,
+            Storage::Sqlite(_)
+            | Storage::Sentinels(_)
+            | Storage::Cluster(_)
+            | Storage::ZooKeeper(_)
+            | Storage::Ensemble(_) => unreachable!("it always takes writes"),
         }
     };
 }
@@ -64,6 +87,14 @@ impl Storage {
         Self::Cluster(RedisCluster::start().await)
     }
 
+    pub(crate) async fn zookeeper() -> Self {
+        Self::ZooKeeper(ZooKeeper::start().await)
+    }
+
+    pub(crate) async fn zookeeper_ensemble() -> Self {
+        Self::Ensemble(ZooKeeperEnsemble::start().await)
+    }
+
     async fn with_tables(self) -> Self {
         self.create_tables().await;
         self
@@ -77,6 +108,8 @@ impl Storage {
             Self::Redis(server) => server.url().to_owned(),
             Self::Sentinels(servers) => format!("{}?wait_replicas=1", servers.url()),
             Self::Cluster(servers) => servers.url().to_owned(),
+            Self::ZooKeeper(server) => server.url().to_owned(),
+            Self::Ensemble(servers) => servers.url().to_owned(),
         }
     }
 
@@ -102,11 +135,11 @@ impl Storage {
     }
 
     pub(crate) async fn read_only(&self) {
-        done(of_server!(self, server => server.read_only().await));
+        done(of_database!(self, server => server.read_only().await));
     }
 
     pub(crate) async fn read_write(&self) {
-        done(of_server!(self, server => server.read_write().await));
+        done(of_database!(self, server => server.read_write().await));
     }
 
     pub(crate) fn step_clock(&self, offset: Offset) {
@@ -127,7 +160,11 @@ impl Storage {
             Self::Sqlite(_) => Some("sql/init-simba-sqlite.sql"),
             Self::Postgres(_) => Some("sql/init-simba-postgresql.sql"),
             Self::MySql(_) => Some("sql/init-simba-mysql.sql"),
-            Self::Redis(_) | Self::Sentinels(_) | Self::Cluster(_) => None,
+            Self::Redis(_)
+            | Self::Sentinels(_)
+            | Self::Cluster(_)
+            | Self::ZooKeeper(_)
+            | Self::Ensemble(_) => None,
         }
     }
 
@@ -141,6 +178,7 @@ impl Storage {
             Self::Sqlite(_) => unreachable!("a file has no password"),
             Self::Postgres(_) => format!("alter role app password '{password}'"),
             Self::MySql(_) => format!("alter user 'app'@'%' identified by '{password}'"),
+            Self::ZooKeeper(_) | Self::Ensemble(_) => unreachable!("it has no users"),
             Self::Redis(_) | Self::Sentinels(_) | Self::Cluster(_) => {
                 return self.order(&["ACL", "SETUSER", "app", "resetpass", &format!(">{password}")]).await;
             }
@@ -151,7 +189,9 @@ impl Storage {
     /// Has every server of a Redis run a command.
     pub(crate) async fn order(&self, words: &[&str]) {
         match self {
-            Self::Sqlite(_) | Self::Postgres(_) | Self::MySql(_) => unreachable!("it is no Redis"),
+            Self::Sqlite(_) | Self::Postgres(_) | Self::MySql(_) | Self::ZooKeeper(_) | Self::Ensemble(_) => {
+                unreachable!("it is no Redis")
+            }
             Self::Redis(server) => drop(server.execute(words).await.unwrap()),
             Self::Sentinels(servers) => {
                 for server in servers.replicas().iter().chain([servers.primary()]) {
@@ -174,6 +214,11 @@ impl Storage {
 
     pub(crate) fn cluster(&self) -> &RedisCluster {
         let Self::Cluster(servers) = self else { unreachable!("it is no cluster") };
+        servers
+    }
+
+    pub(crate) fn ensemble(&self) -> &ZooKeeperEnsemble {
+        let Self::Ensemble(servers) = self else { unreachable!("it is no ensemble") };
         servers
     }
 

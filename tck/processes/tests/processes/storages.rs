@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use simba_actors::backends::connect;
 use simba_processes::now;
-use simba_servers::APP_PASSWORD;
+use simba_servers::{APP_PASSWORD, Proxy, ZooKeeper};
 use sqlx::Executor;
 use tokio::{process::Command, time::timeout};
 
@@ -76,6 +77,36 @@ async fn a_url_that_leads_to_no_redis() {
     ] {
         refuses(&format!("redis{}", rest.replace("GUESS", GUESS)), part).await;
     }
+}
+
+#[tokio::test]
+async fn a_url_that_leads_to_no_zookeeper() {
+    for (rest, part) in [
+        ("", "write zookeeper://host:2181,host:2181/root"),
+        ("app:GUESS@host:port", "cannot be read"),
+        ("app:GUESS/x@127.0.0.1:1", "write %2F for /"),
+        ("GUESS@127.0.0.1:1", "cannot be read"),
+        ("127.0.0.1:1?fast=GUESS", "it takes keep_alive"),
+        ("app:GUESS@127.0.0.1:1/zookeeper", "write /simba or the like"),
+        ("app:GUESS@127.0.0.1:1,127.0.0.1:2/x", "zookeeper at 127.0.0.1:1,127.0.0.1:2/x cannot be reached"),
+    ] {
+        refuses(&format!("zookeeper://{}", rest.replace("GUESS", GUESS)), part).await;
+    }
+}
+
+/// It knows no users of its own: a password is right if it opens what was made with it.
+#[tokio::test]
+async fn a_zookeeper_whose_nodes_are_somebody_elses() {
+    let server = ZooKeeper::start().await;
+    let url_with = |password: &str| {
+        let host = server.url().trim_start_matches("zookeeper://");
+        format!("zookeeper://app:{password}@{host}/shop")
+    };
+    drop(connect(&url_with(APP_PASSWORD)).await.unwrap());
+    refuses(&url_with(GUESS), "/shop/leases of zookeeper").await;
+    let way = Proxy::before(server.address()).await;
+    way.refuse().await;
+    refuses(&way.url(&url_with(APP_PASSWORD)), "cannot be reached").await;
 }
 
 #[tokio::test]

@@ -51,6 +51,20 @@ impl Testimony {
         valid.filter(|seen| seen.token > above && seen.at >= since).min_by_key(|seen| seen.at)
     }
 
+    /// The longest time between two moments in which no term was seen valid.
+    pub(crate) fn longest_gap(&self, since: Duration, until: Duration) -> Duration {
+        let records = self.0.values().flatten();
+        let mut valid: Vec<_> = records
+            .filter_map(|record| match record {
+                Record::Valid { at, .. } if (since..until).contains(at) => Some(*at),
+                _ => None,
+            })
+            .chain([since, until])
+            .collect();
+        valid.sort_unstable();
+        valid.windows(2).map(|pair| pair[1] - pair[0]).max().expect("two moments at the least")
+    }
+
     /// The session that won a term.
     pub(crate) fn session_of(&self, term: Leading) -> &str {
         let won =

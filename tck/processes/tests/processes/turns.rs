@@ -14,7 +14,7 @@ use crate::{
 
 const RUN: Duration = Duration::from_secs(2);
 
-on!([redis][two_and_ten_processes_take_turns]);
+on!([redis, zookeeper][two_and_ten_processes_take_turns]);
 
 async fn two_and_ten_processes_take_turns(storage: Storage) {
     for processes in [2, 10] {

@@ -10,6 +10,8 @@ mod word;
 
 use std::{path::PathBuf, sync::Arc};
 
+use tokio::net::TcpStream;
+
 use self::configuration::setting;
 pub use self::{
     ensemble::{Cut, ZooKeeperEnsemble},
@@ -20,6 +22,7 @@ use crate::{
     instance::{Instance, verbs},
     kit::Kit,
     port::Port,
+    wait::until,
 };
 
 /// A ZooKeeper server: alone, or one of a [`ZooKeeperEnsemble`].
@@ -94,6 +97,8 @@ impl ZooKeeper {
         let folder = launch::folder(options.durability);
         let instance = launch::start(folder, Port::new(), &options, special).await;
         let address = port.address();
+        // It opens the administrator's port first.
+        until("TLS is spoken", || async move { TcpStream::connect(address).await.ok() }).await;
         let instance = Instance { address, url: format!("zookeeper://{address}"), ..instance };
         Self { _ports: [port].into(), ..Self::of(instance) }
     }
