@@ -55,7 +55,7 @@ impl ZooKeeperBuilder {
     /// there are credentials (`CREATOR_ALL`), and everybody may without any (`OPEN`).
     ///
     /// Of nodes that exist the ACL is not changed. Leave create and delete on `leases`, `groups/GROUP` and `sessions`,
-    /// and read on what is in them, to every process that uses them.
+    /// and read on what is in them, to every process that uses them, and write on its own node in `sessions` to each.
     #[must_use]
     pub fn acl(mut self, provider: impl Fn(&str) -> Vec<Acl> + Send + Sync + 'static) -> Self {
         self.ensemble.access = Access::Provided(Arc::new(provider));
