@@ -46,6 +46,8 @@ mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod token;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod trouble;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "redis", feature = "zookeeper"))]
 mod url;
 #[cfg(feature = "zookeeper")]

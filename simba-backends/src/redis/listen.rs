@@ -21,14 +21,7 @@ use super::{
     subscriber::{End, Subscriber},
     topics::{Errand, Stage, Topics},
 };
-use crate::{Hint, LeaseName, clock::since_boot, mailbox::SourceId};
-
-/// How long to wait before the next connection, at first and at most.
-const PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long to wait where an operator has to act first.
-const REFUSED_PAUSE: Duration = Duration::from_secs(10);
+use crate::{Hint, LeaseName, clock::since_boot, mailbox::SourceId, trouble::Trouble};
 
 #[derive(Default)]
 pub(super) struct Listening {
@@ -137,48 +130,19 @@ async fn listen(shared: &Arc<Shared>) {
         if shared.listening.with(Topics::lost) == Stage::Live {
             trouble = Trouble::default();
         }
-        let pause = trouble.pause(shared, &end);
-        sleep(pause).await;
+        sleep(pause(shared, &mut trouble, &end)).await;
     }
 }
 
-/// What went wrong since something was heard.
-struct Trouble {
-    pause: Duration,
-    told: Told,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nobody,
-    Operator,
-}
-
-impl Default for Trouble {
-    fn default() -> Self {
-        Self { pause: PAUSE, told: Told::Nobody }
+/// Says what is to be said, and how long to wait.
+fn pause(shared: &Shared, trouble: &mut Trouble, end: &End) -> Duration {
+    match end {
+        End::Idle => return Duration::ZERO,
+        End::Refused(error) => return trouble.refused(|| tell_operator(shared, error)),
+        End::NotConnected(error) => debug!(%error, "hints not connected"),
+        End::Lost(error) => debug!(%error, "hints interrupted"),
     }
-}
-
-impl Trouble {
-    /// Says what is to be said, and how long to wait.
-    fn pause(&mut self, shared: &Shared, end: &End) -> Duration {
-        match end {
-            End::Idle => return Duration::ZERO,
-            End::Refused(error) => {
-                if self.told == Told::Nobody {
-                    self.told = Told::Operator;
-                    tell_operator(shared, error);
-                }
-                return REFUSED_PAUSE;
-            }
-            End::NotConnected(error) => debug!(%error, "hints not connected"),
-            End::Lost(error) => debug!(%error, "hints interrupted"),
-        }
-        let pause = self.pause;
-        self.pause = (pause * 2).min(LONGEST_PAUSE);
-        pause
-    }
+    trouble.failed()
 }
 
 fn tell_operator(shared: &Shared, error: &RedisError) {

@@ -20,14 +20,7 @@ use super::{
     topics::{Progress, Topics},
     watches::{End, Watches},
 };
-use crate::{BackendError, Hint, LeaseName, clock::since_boot, mailbox::SourceId};
-
-/// How long to wait before watching anew, at first and at most.
-const PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long to wait where an operator has to act first.
-const REFUSED_PAUSE: Duration = Duration::from_secs(10);
+use crate::{BackendError, Hint, LeaseName, clock::since_boot, mailbox::SourceId, trouble::Trouble};
 
 #[derive(Default)]
 pub(super) struct Listening {
@@ -145,48 +138,19 @@ async fn listen(shared: &Arc<Shared>) {
             Progress::Listened => trouble = Trouble::default(),
             Progress::None => {}
         }
-        let pause = trouble.pause(shared, &end);
-        sleep(pause).await;
+        sleep(pause(shared, &mut trouble, &end)).await;
     }
 }
 
-/// What went wrong since something was heard.
-struct Trouble {
-    pause: Duration,
-    told: Told,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nobody,
-    Operator,
-}
-
-impl Default for Trouble {
-    fn default() -> Self {
-        Self { pause: PAUSE, told: Told::Nobody }
+/// Says what is to be said, and how long to wait.
+fn pause(shared: &Shared, trouble: &mut Trouble, end: &End) -> Duration {
+    match end {
+        End::Idle => return Duration::ZERO,
+        End::Refused(error) => return trouble.refused(|| tell_operator(shared, error)),
+        End::NotConnected(error) => debug!(%error, "hints not connected"),
+        End::Lost => debug!("hints interrupted"),
     }
-}
-
-impl Trouble {
-    /// Says what is to be said, and how long to wait.
-    fn pause(&mut self, shared: &Shared, end: &End) -> Duration {
-        match end {
-            End::Idle => return Duration::ZERO,
-            End::Refused(error) => {
-                if self.told == Told::Nobody {
-                    self.told = Told::Operator;
-                    tell_operator(shared, error);
-                }
-                return REFUSED_PAUSE;
-            }
-            End::NotConnected(error) => debug!(%error, "hints not connected"),
-            End::Lost => debug!("hints interrupted"),
-        }
-        let pause = self.pause;
-        self.pause = (pause * 2).min(LONGEST_PAUSE);
-        pause
-    }
+    trouble.failed()
 }
 
 fn tell_operator(shared: &Shared, error: &BackendError) {
