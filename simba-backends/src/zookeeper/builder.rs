@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use tracing::warn;
 use zookeeper_client::Acl;
 
 use super::{
@@ -109,6 +110,8 @@ impl ZooKeeperBuilder {
     /// Connects, makes the parents of all nodes where they are missing, and looks whether we may do all that Simba
     /// does.
     ///
+    /// Nodes that everybody may change are logged as a warning.
+    ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for a setting that cannot work,
     /// [`Unauthorized`](crate::ErrorKind::Unauthorized) (the message names the node),
@@ -127,9 +130,9 @@ impl ZooKeeperBuilder {
         }
         let paths = Paths::new(&self.root);
         let root = if self.root == "/" { "" } else { &*self.root };
-        let shared = Shared {
+        let mut shared = Shared {
             place: format!("zookeeper at {}{root}", self.ensemble.hosts),
-            warnings: self.warnings(),
+            warnings: Vec::new(),
             ensemble: self.ensemble,
             paths,
             call_timeout: self.call_timeout,
@@ -138,20 +141,18 @@ impl ZooKeeperBuilder {
             listening: Listening::default(),
         };
         let client = shared.client().await?;
-        permission::check(&shared, &client).await?;
+        let open = permission::check(&shared, &client).await?;
+        if !open.is_empty() {
+            let warning = format!(
+                "everybody who can reach {} may change the nodes in {}: log in (user:password in the URL) with a root \
+                 that does not exist yet, so that its nodes belong to Simba alone, or set their ACL",
+                shared.place,
+                open.join(", ")
+            );
+            warn!("{warning}");
+            shared.warnings.push(warning);
+        }
         Ok(ZooKeeperBackend { shared: Arc::new(shared) })
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let hosts = &self.ensemble.hosts;
-        let open = self.ensemble.is_open().then(|| {
-            format!(
-                "everybody who can reach zookeeper at {hosts} may change what Simba keeps under {}: log in \
-                 (user:password in the URL), so that its nodes belong to Simba alone, or set an ACL",
-                self.root
-            )
-        });
-        open.into_iter().collect()
     }
 
     fn check(&self) -> Result<(), BackendError> {
@@ -203,14 +204,6 @@ mod tests {
         ] {
             assert_eq!(wrong.check().unwrap_err().kind(), ErrorKind::Config, "{wrong:?}");
         }
-    }
-
-    #[test]
-    fn who_does_not_log_in_is_warned() {
-        let builder = || ZooKeeperBackend::builder("zookeeper://zk1/x").unwrap();
-        assert!(builder().warnings()[0].contains("under /x"));
-        assert!(builder().auth("digest", "a:b").warnings().is_empty());
-        assert!(builder().acl(|_| Vec::new()).warnings().is_empty());
     }
 
     #[test]

@@ -102,11 +102,6 @@ impl Ensemble {
         !self.logins.is_empty()
     }
 
-    /// Whether everybody may change what is made.
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.access, Access::Automatic) && !self.logs_in()
-    }
-
     /// Calls with the options for a node of that kind at that path.
     pub(super) fn with_options<T>(
         &self,

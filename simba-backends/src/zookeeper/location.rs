@@ -30,12 +30,28 @@ impl Location {
     /// Reads a URL. No error repeats any part of it that could be a password.
     pub(super) fn parse(url: &str) -> Result<Self, BackendError> {
         FORM.check(url)?;
-        Self::read(url).ok_or_else(|| FORM.unreadable())
+        let place = url.split_once("://").map_or("", |(_, rest)| rest);
+        let (place, parameters) = place.split_once('?').unwrap_or((place, ""));
+        if !matches!(parameters, "" | "keep_alive=read" | "keep_alive=write") {
+            return Err(BackendError::config(
+                "keep_alive in the URL of a ZooKeeper storage is read or write, once",
+            ));
+        }
+        if place.split_once('/').is_some_and(|(_, root)| root.contains(',')) {
+            return Err(BackendError::config(
+                "the root of a ZooKeeper storage is written once, after all hosts: zookeeper://host,host,host/root",
+            ));
+        }
+        if place.split_once('@').is_some_and(|(login, _)| !login.contains(':') || login.starts_with(':')) {
+            return Err(BackendError::config(
+                "who logs in to a ZooKeeper storage has a name and a password: write user:password@host",
+            ));
+        }
+        Self::read(place, parameters == "keep_alive=write").ok_or_else(|| FORM.unreadable())
     }
 
-    fn read(url: &str) -> Option<Self> {
-        let (_, rest) = url.split_once("://")?;
-        let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    fn read(place: &str, writes: bool) -> Option<Self> {
+        let (authority, root) = place.split_at(place.find('/').unwrap_or(place.len()));
         let (digest, hosts) = match authority.split_once('@') {
             Some((login, hosts)) => {
                 let (user, password) = login.split_once(':')?;
@@ -49,12 +65,6 @@ impl Location {
             None => (None, authority),
         };
         let hosts = hosts.split(',').map(host).collect::<Option<Vec<_>>>()?.join(",");
-        let (root, parameters) = tail.split_once('?').unwrap_or((tail, ""));
-        let writes = match parameters {
-            "" | "keep_alive=read" => false,
-            "keep_alive=write" => true,
-            _ => return None,
-        };
         let root = root.trim_end_matches('/');
         Some(Self { hosts, root: (!root.is_empty()).then(|| root.to_owned()), digest, writes })
     }
@@ -85,7 +95,7 @@ fn host(text: &str) -> Option<String> {
 
 /// Whether all nodes can be under that one.
 pub(super) fn check_root(root: &str) -> Result<(), BackendError> {
-    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '%' | '?' | '#');
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '%' | '?' | '#' | ',');
     let is_part = |part: &str| !matches!(part, "" | "." | "..") && part.chars().all(is_plain);
     let fits = root == "/" || root.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_part));
     let is_reserved = root == "/zookeeper" || root.starts_with("/zookeeper/");
@@ -138,6 +148,7 @@ mod tests {
             "zookeeper://app:hidden@zk1,,zk2",
             "zookeeper://app:hidden@[::1",
             "zookeeper://app:hidden@::1",
+            "zookeeper://app:hidden@zk1/x,zk2/x",
             "zookeeper://app:hidden@zk1?timeout=hidden",
             "zookeeper://app:hidden@zk1?keep_alive=hidden",
             "zookeeper://app:hidden@zk1?keep_alive=write&keep_alive=read",

@@ -1,15 +1,16 @@
 //! Whether we may do all that Simba does, tried out without leaving a trace.
 
-use zookeeper_client::{Client, CreateMode, Error, MultiWriteError};
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Error, MultiWriteError, Permission};
 
 use super::{Shared, error, parents, paths::id_of};
 use crate::{BackendError, Outcome};
 
-/// Makes the parents, and looks whether nodes may be made and deleted in them.
-pub(super) async fn check(shared: &Shared, client: &Client) -> Result<(), BackendError> {
+/// Makes the parents, and looks whether nodes may be made and deleted in them. Tells in which everybody may.
+pub(super) async fn check(shared: &Shared, client: &Client) -> Result<Vec<String>, BackendError> {
     let root = shared.paths.root();
     let listed = shared.within(root, client.list_ephemerals(root)).await?;
     listed.map_err(|failure| error::of(&shared.place, root, failure))?;
+    let mut open = Vec::new();
     for parent in [shared.paths.leases(), shared.paths.sessions(), shared.paths.groups()] {
         let found = shared.within(&parent, client.check_stat(&parent)).await?;
         match found.map_err(|failure| error::of(&shared.place, &parent, failure))? {
@@ -20,8 +21,26 @@ pub(super) async fn check(shared: &Shared, client: &Client) -> Result<(), Backen
             None => parents::make(shared, client, &parent).await.map_err(not_applied)?,
         }
         try_out(shared, client, &parent).await.map_err(not_applied)?;
+        if is_open(shared, client, &parent).await? {
+            open.push(parent);
+        }
     }
-    Ok(())
+    Ok(open)
+}
+
+/// Whether everybody may make or delete the nodes in it. Who may not read its ACL is told nothing.
+async fn is_open(shared: &Shared, client: &Client, parent: &str) -> Result<bool, BackendError> {
+    let read = shared.within(parent, client.get_acl(parent)).await?;
+    let may_change = |acl: &Acl| {
+        let granted = acl.permission();
+        *acl.auth_id() == AuthId::anyone()
+            && (granted.has(Permission::CREATE) || granted.has(Permission::DELETE))
+    };
+    match read {
+        Ok((acls, _)) => Ok(acls.iter().any(may_change)),
+        Err(Error::NoAuth) => Ok(false),
+        Err(failure) => Err(error::of(&shared.place, parent, failure)),
+    }
 }
 
 /// Makes a node there and deletes it, in a transaction that cannot succeed: its last part is about a version that no
