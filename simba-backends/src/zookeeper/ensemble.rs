@@ -2,11 +2,15 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::timeout;
-use zookeeper_client::{Acl, Acls, Client, CreateMode};
+use tokio::time::{sleep, timeout};
+use zookeeper_client::{Acl, Acls, Client, Connector, CreateMode, Error};
 
 use super::error;
 use crate::BackendError;
+
+/// How often all hosts are tried, and how long to wait in between.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(40);
 
 /// How to connect, as whom, and what the nodes that are made may be used for.
 #[derive(Clone)]
@@ -55,6 +59,24 @@ impl Ensemble {
         place: &str,
         session_timeout: Duration,
     ) -> Result<Client, BackendError> {
+        let connected = timeout(self.connection_timeout, self.try_some_times(session_timeout)).await;
+        let connected = connected.unwrap_or(Err(Error::Timeout));
+        connected.map_err(|failure| error::unconnected(place, failure))
+    }
+
+    /// Tries every host, and all of them again: a server that serves TLS may answer a login before it answers who logs
+    /// in, which the driver cannot read (seen with ZooKeeper 3.8).
+    async fn try_some_times(&self, session_timeout: Duration) -> Result<Client, Error> {
+        for _ in 1..TRIES {
+            match self.connect(self.connector(session_timeout)).await {
+                Err(Error::NoHosts) => sleep(PAUSE).await,
+                done => return done,
+            }
+        }
+        self.connect(self.connector(session_timeout)).await
+    }
+
+    fn connector(&self, session_timeout: Duration) -> Connector {
         // A server that does not answer is left for the next one early enough for the session to outlast it.
         let connector = Client::connector()
             .with_session_timeout(session_timeout)
@@ -69,16 +91,11 @@ impl Ensemble {
             Some(options) => connector.with_sasl(options.clone()),
             None => connector,
         };
-        let connected = timeout(self.connection_timeout, self.connect(connector)).await;
-        let connected = connected.unwrap_or(Err(zookeeper_client::Error::Timeout));
-        connected.map_err(|failure| error::unconnected(place, failure))
+        connector
     }
 
     #[cfg(feature = "zookeeper-tls")]
-    async fn connect(
-        &self,
-        connector: zookeeper_client::Connector,
-    ) -> Result<Client, zookeeper_client::Error> {
+    async fn connect(&self, connector: Connector) -> Result<Client, Error> {
         match &self.tls {
             Some(options) => connector.with_tls(options.clone()).secure_connect(&self.hosts).await,
             None => connector.connect(&self.hosts).await,
@@ -86,10 +103,7 @@ impl Ensemble {
     }
 
     #[cfg(not(feature = "zookeeper-tls"))]
-    async fn connect(
-        &self,
-        connector: zookeeper_client::Connector,
-    ) -> Result<Client, zookeeper_client::Error> {
+    async fn connect(&self, connector: Connector) -> Result<Client, Error> {
         connector.connect(&self.hosts).await
     }
 
