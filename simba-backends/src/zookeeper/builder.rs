@@ -6,7 +6,7 @@ use tracing::warn;
 use zookeeper_client::Acl;
 
 use super::{
-    Confirmation, Shared, ZooKeeperBackend,
+    Confirmation, READING, Shared, ZooKeeperBackend,
     ensemble::{Access, Ensemble},
     listen::Listening,
     live::Sessions,
@@ -100,7 +100,8 @@ impl ZooKeeperBuilder {
         self
     }
 
-    /// Sets how long opening a session may take, 10 s unless set. A lease bounds it, too.
+    /// Sets how long opening a session may take, 10 s unless set. A lease bounds it, too. A server that does not answer
+    /// has its share of it, or a third of the lease if that is less, before the next one is asked.
     #[must_use]
     pub fn connection_timeout(mut self, timeout: Duration) -> Self {
         self.ensemble.connection_timeout = timeout;
@@ -140,7 +141,7 @@ impl ZooKeeperBuilder {
             sessions: Sessions::default(),
             listening: Listening::default(),
         };
-        let client = shared.client().await?;
+        let client = shared.ensemble.client(&shared.place, READING, Duration::MAX).await?;
         let open = permission::check(&shared, &client).await?;
         if !open.is_empty() {
             let warning = format!(

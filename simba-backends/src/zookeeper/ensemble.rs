@@ -12,6 +12,9 @@ use crate::BackendError;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(40);
 
+/// A server that collects its garbage is silent for that long.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How to connect, as whom, and what the nodes that are made may be used for.
 #[derive(Clone)]
 pub(super) struct Ensemble {
@@ -53,34 +56,36 @@ impl Ensemble {
         }
     }
 
-    /// Opens a session of ZooKeeper with that time-out, or what the ensemble makes of it.
+    /// Opens a session of ZooKeeper with that time-out, or what the ensemble makes of it, within that time.
     pub(super) async fn client(
         &self,
         place: &str,
         session_timeout: Duration,
+        within: Duration,
     ) -> Result<Client, BackendError> {
-        let connected = timeout(self.connection_timeout, self.try_some_times(session_timeout)).await;
+        let within = within.min(self.connection_timeout);
+        let patience = self.patience(session_timeout, within);
+        let connected = timeout(within, self.try_some_times(session_timeout, patience)).await;
         let connected = connected.unwrap_or(Err(Error::Timeout));
         connected.map_err(|failure| error::unconnected(place, failure))
     }
 
     /// Tries every host, and all of them again: a server that serves TLS may answer a login before it answers who logs
     /// in, which the driver cannot read (seen with ZooKeeper 3.8).
-    async fn try_some_times(&self, session_timeout: Duration) -> Result<Client, Error> {
+    async fn try_some_times(&self, session_timeout: Duration, patience: Duration) -> Result<Client, Error> {
         for _ in 1..TRIES {
-            match self.connect(self.connector(session_timeout)).await {
+            match self.connect(self.connector(session_timeout, patience)).await {
                 Err(Error::NoHosts) => sleep(PAUSE).await,
                 done => return done,
             }
         }
-        self.connect(self.connector(session_timeout)).await
+        self.connect(self.connector(session_timeout, patience)).await
     }
 
-    fn connector(&self, session_timeout: Duration) -> Connector {
-        // A server that does not answer is left for the next one early enough for the session to outlast it.
+    fn connector(&self, session_timeout: Duration, patience: Duration) -> Connector {
         let connector = Client::connector()
             .with_session_timeout(session_timeout)
-            .with_connection_timeout(session_timeout / 3)
+            .with_connection_timeout(patience)
             .with_fail_eagerly();
         let connector = self
             .logins
@@ -92,6 +97,15 @@ impl Ensemble {
             None => connector,
         };
         connector
+    }
+
+    /// How long a server may be silent before it is left for the next one: early enough for the session to outlast it,
+    /// and for all others to be tried in that time. It stays so for as long as the client lives, so that it is never
+    /// less than a busy server may take.
+    fn patience(&self, session_timeout: Duration, within: Duration) -> Duration {
+        let hosts = self.hosts.bytes().filter(|byte| *byte == b',').count() + 1;
+        let share = within / u32::try_from(hosts).unwrap_or(u32::MAX);
+        (session_timeout / 3).min(share.max(LEAST_PATIENCE))
     }
 
     #[cfg(feature = "zookeeper-tls")]
@@ -134,5 +148,23 @@ impl Ensemble {
 impl fmt::Debug for Ensemble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ensemble").field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience(hosts: &str, session_timeout: u64, within: u64) -> Duration {
+        let seconds = Duration::from_secs;
+        Ensemble::new(hosts.to_owned()).patience(seconds(session_timeout), seconds(within))
+    }
+
+    #[test]
+    fn a_silent_server_leaves_time_for_the_others() {
+        assert_eq!(patience("a:1,b:1", 60, 10), Duration::from_secs(5));
+        assert_eq!(patience("a:1,b:1", 9, 10), Duration::from_secs(3), "the session outlasts two of them");
+        assert_eq!(patience("a:1", 60, 10), Duration::from_secs(10));
+        assert_eq!(patience("a:1,b:1,c:1", 60, 1), LEAST_PATIENCE, "a link lasts longer than its making");
     }
 }

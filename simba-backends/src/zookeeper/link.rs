@@ -32,7 +32,7 @@ impl Link {
         while !shared.sessions.is_empty() {
             sleep(LOOK).await;
         }
-        shared.ensemble.client(&shared.place, READING).await.map(Self::Own)
+        shared.ensemble.client(&shared.place, READING, Duration::MAX).await.map(Self::Own)
     }
 
     /// The client, for a call; nothing where it is to be left for another one.

@@ -107,11 +107,12 @@ enum Confirmation {
 const READING: Duration = Duration::from_secs(10);
 
 impl Shared {
-    /// A client to read with: that of a session where there is one, else one that ends with its last clone.
+    /// A client to read with: that of a session where there is one, else one that ends with its last clone. It is there
+    /// within the time of a call.
     async fn client(&self) -> Result<Client, BackendError> {
         match self.sessions.any_client() {
             Some(client) => Ok(client),
-            None => self.ensemble.client(&self.place, READING).await,
+            None => self.ensemble.client(&self.place, READING, self.call_timeout).await,
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) async fn open(
     metadata: &Metadata,
 ) -> Result<Opened, BackendError> {
     let opened = since_boot();
-    let client = shared.ensemble.client(&shared.place, lease.min(LONGEST)).await?;
+    let client = shared.ensemble.client(&shared.place, lease.min(LONGEST), Duration::MAX).await?;
     let granted = client.session_timeout();
     if granted < lease * 4 / 5 {
         return Err(BackendError::config(format!(

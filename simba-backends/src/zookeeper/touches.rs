@@ -35,7 +35,8 @@ impl Touches {
     pub(super) fn confirmed(&mut self, sent: Duration) -> Duration {
         let relayed = sent.saturating_sub(self.timeout / 4);
         while let Some(certain) = self.sent.pop_front_if(|touch| *touch <= relayed) {
-            self.certain = certain;
+            // One that was answered late may come after a later one.
+            self.certain = self.certain.max(certain);
         }
         self.certain + self.timeout
     }
@@ -60,6 +61,8 @@ mod tests {
         touches.answered(at(4000));
         assert_eq!(touches.confirmed(at(6000)), at(8000), "the newest counts");
         assert_eq!(touches.confirmed(at(4000)), at(8000), "what is certain stays so");
+        touches.answered(at(3500));
+        assert_eq!(touches.confirmed(at(6000)), at(8000), "also when an older one is answered late");
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod processes;
 #[path = "../rival/mod.rs"]
 mod rival;
 mod security;
+mod silence;
 #[allow(dead_code, reason = "the other deployment uses the rest")]
 #[path = "../zookeeper_kit/mod.rs"]
 mod zookeeper_kit;
