@@ -45,6 +45,8 @@ mod session;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "redis", feature = "zookeeper-tls"))]
+mod tls;
 mod token;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 mod trouble;

@@ -124,6 +124,8 @@ impl MySqlBuilder {
     /// A dropped call may leave tables behind, all or some.
     pub async fn connect(self) -> Result<MySqlBackend, BackendError> {
         self.check()?;
+        #[cfg(feature = "zookeeper-tls")]
+        crate::tls::choose_provider();
         let server = Server::new(location::place(&self.options()), self.connections(), self.call_timeout);
         let flavour = schema::flavour(&server).await?;
         let frame = self.frame(flavour);

@@ -136,6 +136,8 @@ impl PostgresBuilder {
     /// A dropped call may leave tables behind, all or none.
     pub async fn connect(self) -> Result<PostgresBackend, BackendError> {
         self.check()?;
+        #[cfg(feature = "zookeeper-tls")]
+        crate::tls::choose_provider();
         let place = place(&self.options());
         let server = Server::new(place, self.connections(), self.call_timeout);
         let limit = self.call_timeout * 9 / 10;

@@ -19,7 +19,7 @@ use super::{
     server::Server,
     settings::{Mode, Settings},
 };
-use crate::{BackendError, ErrorKind, Outcome, SessionId};
+use crate::{BackendError, ErrorKind, Outcome, SessionId, tls};
 
 /// Nobody waits that long, and WAIT counts milliseconds.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -106,9 +106,7 @@ impl RedisBuilder {
     pub async fn connect(self) -> Result<RedisBackend, BackendError> {
         self.check()?;
         if self.location.is_secure() {
-            // The driver takes the process's provider and panics without one. Whoever chose one keeps it: the
-            // error says only that there is one.
-            let _ = rustls::crypto::ring::default_provider().install_default();
+            tls::choose_provider();
         }
         let server = self.server()?;
         let keys = Keys::new(self.prefix.as_str());

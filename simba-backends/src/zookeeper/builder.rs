@@ -125,9 +125,7 @@ impl ZooKeeperBuilder {
         self.check()?;
         #[cfg(feature = "zookeeper-tls")]
         if self.ensemble.tls.is_some() {
-            // ZooKeeper's client brings a second provider, and rustls takes neither by itself. Whoever chose one keeps
-            // it: the error says only that there is one.
-            let _ = rustls::crypto::ring::default_provider().install_default();
+            crate::tls::choose_provider();
         }
         let paths = Paths::new(&self.root);
         let root = if self.root == "/" { "" } else { &*self.root };

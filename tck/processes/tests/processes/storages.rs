@@ -85,8 +85,10 @@ async fn a_url_that_leads_to_no_zookeeper() {
         ("", "write zookeeper://host:2181,host:2181/root"),
         ("app:GUESS@host:port", "cannot be read"),
         ("app:GUESS/x@127.0.0.1:1", "write %2F for /"),
-        ("GUESS@127.0.0.1:1", "cannot be read"),
+        ("GUESS@127.0.0.1:1", "write user:password@host"),
+        ("127.0.0.1:1/x,127.0.0.1:2/x", "once, after all hosts"),
         ("127.0.0.1:1?fast=GUESS", "it takes keep_alive"),
+        ("127.0.0.1:1?keep_alive=GUESS", "read or write"),
         ("app:GUESS@127.0.0.1:1/zookeeper", "write /simba or the like"),
         ("app:GUESS@127.0.0.1:1,127.0.0.1:2/x", "zookeeper at 127.0.0.1:1,127.0.0.1:2/x cannot be reached"),
     ] {
