@@ -8,9 +8,9 @@ use zookeeper_client::{Acl, Acls, Client, Connector, CreateMode, Error};
 use super::error;
 use crate::BackendError;
 
-/// How often all hosts are tried, and how long to wait in between.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(40);
+/// How often all hosts are tried, and how long to wait in between. Of logins with TLS two in five fail on a busy machine.
+const TRIES: u32 = 12;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A server that collects its garbage is silent for that long.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);

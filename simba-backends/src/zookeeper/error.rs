@@ -74,7 +74,10 @@ pub(super) fn vanishing(path: &str) -> BackendError {
 
 /// Who asks is not who opened the session.
 pub(super) fn of_another_client(place: &str) -> BackendError {
-    let message = format!("a session on {place} can be used only by the backend that opened it");
+    let message = format!(
+        "a session on {place} can be used only by the backend that opened it, while the runtime goes on that it was \
+         opened on"
+    );
     BackendError::new(Unsupported, NotApplied, message)
 }
 

@@ -169,6 +169,15 @@ async fn with_tls_a_server_of_the_given_authority_is_trusted_and_no_other() {
     assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("TLS"), "{error:?}");
 }
 
+#[tokio::test]
+async fn with_tls_who_logs_in_is_let_in_each_time() {
+    let server = ZooKeeper::with_tls(usual()).await;
+    let builder = || ZooKeeperBackend::builder(server.url()).unwrap().auth("digest", "app:secret");
+    for _ in 0..30 {
+        builder().tls(trusting()).connect().await.unwrap_or_else(|error| panic!("{error:?}"));
+    }
+}
+
 async fn zookeeper_serves_with_tls() {
     let server = ZooKeeper::with_tls(usual()).await;
     let builder = ZooKeeperBackend::builder(server.url()).unwrap();
